@@ -6,11 +6,12 @@ those of packages with an entry point in the group `agentworld.engines` that nam
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
@@ -18,11 +19,11 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
-from agentworld_sim.runtime.history import record_of_world
+from agentworld_sim.runtime.world_history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
 from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
 
@@ -37,7 +38,7 @@ def new_world(
     """The record, the first state and the contents of a world that is to be stored."""
     blobs = NewBlobs(store.blobs)
     state = initial_state(scenario, blobs)
-    root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
+    root = hash_ref("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
     record = record_of_world(world_id, root, stored_text(scenario))
     return record, state, blobs
 
@@ -96,13 +97,8 @@ def engines_and_model(
     model: WorldImaginer | str | Literal[False] | None,
     answers: Mapping[str, object] | None = None,
 ) -> tuple[Sequence[Engine], WorldImaginer | None]:
-    """What answers in a world: first the stubs, then the engines.
-
-    Args:
-        scenario: The world's.
-        engines: What answers; by default `default_engines`. Engines that are given bring their model.
-        model: As for `World.create`.
-        answers: Stubs beside the scenario's.
+    """What answers in a world: first the stubs (`answers` beside the scenario's), then the engines, by default
+    `default_engines`. Engines that are given bring their model.
 
     Raises:
         UsageError: both are given, or an answer is nothing that can be answered with.
@@ -148,15 +144,6 @@ class EngineSetup:
     scenario: Scenario
     imaginer: Imaginer | None
     """Answers what cannot be computed, if there is a model."""
-
-    @property
-    def tables(self) -> dict[str, Any]:
-        """What the scenario says of operations and of tables."""
-        scenario = self.scenario
-        return {
-            "operations": {n: spec.to_operation(n) for n, spec in scenario.operations.items()},
-            "tables": {n: spec.to_table(n) for n, spec in scenario.tables.items()},
-        }
 
 
 Builder = Callable[[EngineSetup], Engine | None]
@@ -215,6 +202,8 @@ class LateEngine:
         return self.engine.refusal(tool)
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
+        if "engine" not in vars(self):
+            await asyncio.to_thread(getattr, self, "engine")
         return await self.engine.open(state, blobs)
 
 
@@ -250,7 +239,7 @@ def _table(setup: EngineSetup) -> Engine:
     def make() -> Engine:
         from agentworld_sim.engines.table import TableEngine
 
-        return TableEngine(**setup.tables, imaginer=setup.imaginer)
+        return TableEngine(**setup.scenario.table_options(), imaginer=setup.imaginer)
 
     return LateEngine("table", make)
 
@@ -261,7 +250,7 @@ def _model(setup: EngineSetup) -> Engine | None:
     from agentworld_sim.engines.model import ModelEngine
     from agentworld_sim.engines.table import TableEngine
 
-    return ModelEngine(setup.imaginer, TableEngine(**setup.tables))
+    return ModelEngine(setup.imaginer, TableEngine(**setup.scenario.table_options()))
 
 
 def _read(value: object) -> Builder:

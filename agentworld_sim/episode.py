@@ -12,8 +12,8 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.runtime.history import off_loop
 from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.world_history import off_loop
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
 from agentworld_sim.scoring.samples import Reward
@@ -124,7 +124,7 @@ class Episode:
             seed: Of the world, so that episodes differ; the same seed and calls give the same answers.
         """
         await self._remove()
-        world = await self._opened(seed)
+        world = await self._begin_world(seed)
         self._world = world
         require_goals(world.scenario, self._reward)
         self._tools = await offered_tools(world)
@@ -150,7 +150,7 @@ class Episode:
             self._last = replace(last, turn=None, terminated=True, reward=await self.reward())
             return self._last
         before = self.world.ref
-        observation, turn = await self._answered(call)
+        observation, turn = await self._answer_or_explain(call)
         steps = last.steps + 1
         truncated = self._max_steps is not None and steps >= self._max_steps
         reward, met = None, False
@@ -204,7 +204,7 @@ class Episode:
         """As `close`, for code without an event loop."""
         run_sync(self.close())
 
-    async def _opened(self, seed: int | None) -> World:
+    async def _begin_world(self, seed: int | None) -> World:
         spec = self._spec
         if spec is not None and spec.id is None and seed is not None:
             # A seed also says what a new world begins with.
@@ -215,7 +215,7 @@ class Episode:
             self._begin = self._origin.ref
         return await self._origin.fork(at=self._begin, seed=seed)
 
-    async def _answered(self, call: ToolCall) -> tuple[Observation, Turn | None]:
+    async def _answer_or_explain(self, call: ToolCall) -> tuple[Observation, Turn | None]:
         try:
             turn = await self.world.step(call)
         except UnknownToolError:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.records import Records, records_of
-from agentworld_sim.runtime.history import off_loop, turn_without_controls
+from agentworld_sim.runtime.world_history import off_loop, turn_without_controls
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
+from agentworld_sim.world_records import Records, records_of
 
 if TYPE_CHECKING:
     from agentworld_sim.scenario import (
@@ -50,10 +50,10 @@ async def check_goals(world: World, *, at: WorldRef | None = None) -> list[GoalR
 
     Commands run in a fork that is thrown away, each in a fresh shell: checking changes nothing.
     """
-    return [await _checked(world, goal, at or world.ref) for goal in world.scenario.goals]
+    return [await _check(world, goal, at or world.ref) for goal in world.scenario.goals]
 
 
-async def _checked(world: World, goal: Goal, at: WorldRef) -> GoalResult:
+async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
     from agentworld_sim.scenario import CommandGoal, FileGoal, RecordGoal, UnchangedFilesGoal
 
     if isinstance(goal, CommandGoal):
@@ -89,7 +89,7 @@ async def _record_problem(world: World, goal: RecordGoal, at: WorldRef) -> str:
         fitting = [one for one in found if _has(one.after, goal.added)]
         if len(fitting) == 1:
             return ""
-        return f"{len(fitting)} such records were added{_listed(found)}"
+        return f"{len(fitting)} such records were added{_list(found)}"
     wanted = goal.deleted if goal.deleted is not None else goal.where
     named = {key: one for key, one in (start or {}).items() if _has(one, wanted)}
     if not named:
@@ -115,7 +115,7 @@ async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRe
         and await _records(world, table, world.root) is None
     ):
         return await _no_table(world, table, at)
-    return _listed(
+    return _list(
         [
             one
             for one in (await world.diff(world.root, at=at)).records
@@ -126,7 +126,7 @@ async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRe
 
 
 async def _files_changed(world: World, goal: UnchangedFilesGoal, at: WorldRef) -> str:
-    return _listed(
+    return _list(
         [
             one
             for one in (await world.diff(world.root, at=at)).files
@@ -166,7 +166,7 @@ def _some(keys: Iterable[str], most: int = 5) -> str:
     return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
 
 
-def _listed(changes: Sequence[object], most: int = 3) -> str:
+def _list(changes: Sequence[object], most: int = 3) -> str:
     if not changes:
         return ""
     more = f" and {len(changes) - most} more" if len(changes) > most else ""

@@ -52,7 +52,7 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """All names, the built-in ones first. Imports no package."""
-        return tuple(dict.fromkeys([*self._builtin, *sorted(_installed(self.group).names)]))
+        return tuple(dict.fromkeys([*self._builtin, *sorted(_entry_points(self.group).names)]))
 
     def get(self, name: str) -> T:
         """What has this name.
@@ -77,7 +77,7 @@ class Registry(Generic[T]):
         return found
 
     def _load(self, name: str) -> T:
-        points = _installed(self.group).select(name=name)
+        points = _entry_points(self.group).select(name=name)
         packages = sorted({_package(point) for point in points})
         if not packages:
             raise UsageError(self._unknown(name))
@@ -105,7 +105,7 @@ class Registry(Generic[T]):
         )
 
 
-def _installed(group: str) -> EntryPoints:
+def _entry_points(group: str) -> EntryPoints:
     # The import takes longer than that of all our values together.
     from importlib.metadata import entry_points
 

@@ -11,13 +11,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
 from agentworld_sim.controls.control_list import ControlList, offered_tools
-from agentworld_sim.diff.patch import patch_text
-from agentworld_sim.diff.state_diff import StateDiff
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -26,11 +24,13 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, WorldImaginer
+from agentworld_sim.ports import Engine, OnDelta, StepContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
-from agentworld_sim.records import state_diff
-from agentworld_sim.runtime.access import access_for, checked_access, rule_for
-from agentworld_sim.runtime.history import (
+from agentworld_sim.runtime.access import Router, access_for, checked_access, rule_for
+from agentworld_sim.runtime.session_cache import LiveSessions, live_worlds
+from agentworld_sim.runtime.step import Pipeline
+from agentworld_sim.runtime.sync import TurnLock, run_sync
+from agentworld_sim.runtime.world_history import (
     COMMIT_TRIES,
     HistoryCache,
     back_off,
@@ -41,13 +41,7 @@ from agentworld_sim.runtime.history import (
     turn_with_seed,
     world_id_or_new,
 )
-from agentworld_sim.runtime.locks import TurnLock
-from agentworld_sim.runtime.merge import merge_of
-from agentworld_sim.runtime.options import NewWorldOptions
-from agentworld_sim.runtime.router import Router
-from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
-from agentworld_sim.runtime.step import Pipeline
-from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.world_options import NewWorldOptions
 from agentworld_sim.scenario import (
     Scenario,
     declared_controls,
@@ -56,12 +50,15 @@ from agentworld_sim.scenario import (
     restored_scenario,
     scenario_tools,
 )
-from agentworld_sim.store.memory import MemoryStore
+from agentworld_sim.store.memory_store import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.diff.state_diff import StateDiff
 
 
 class World:
@@ -101,10 +98,10 @@ class World:
             model.acquire(self)
         self._checks = tuple(checks)
         self._tools = dict(tools or {})
-        self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
+        self._live = LiveSessions()
         self._history = HistoryCache(store)
         self._lock = TurnLock()
-        self._told: list[Callable[[Turn], None]] = []
+        self._watchers: list[Callable[[Turn], None]] = []
         self._closed = False
         if tools is None:
             self.add_tools(scenario_tools(scenario))
@@ -274,7 +271,7 @@ class World:
         if tool is not None and (tool.access == "real" or self._rule(tool) == "refuse"):
             raise AccessRefused(self.refusal(name))
         self._router, self._tools = self._router.with_answers({name: value}, self._tools)
-        self._discard()
+        self._live.discard()
 
     def refusal(self, name: str, *, brief: bool = False) -> str:
         """Why the tool `name` is refused, with what to do about it for people, or `brief` for agents."""
@@ -310,12 +307,11 @@ class World:
 
     async def merges(self, at: WorldRef | None = None) -> list[Turn]:
         """The turns before a point in which branches met, oldest first, with their conflicts."""
-        turns = await self._history.lineage(await self._point(at))
-        return [turn for turn in turns if turn.merged]
+        return [turn for turn in await self._history.lineage(await self._point(at)) if turn.merged]
 
-    async def asked(self, batch: str) -> list[tuple[str, Turn]]:
+    async def batch_turns(self, batch: str) -> list[tuple[str, Turn]]:
         """The turns of one batch of an `Origin`: its `call` and the turn, oldest first."""
-        return await off_loop(self._store, lambda: self._store.asked(self.id, batch))
+        return await off_loop(self._store, lambda: self._store.batch_turns(self.id, batch))
 
     async def failures(self) -> list[FailedStep]:
         """The steps for which a model was asked and that gave no turn, oldest first."""
@@ -323,6 +319,8 @@ class World:
 
     async def diff(self, since: WorldRef | None = None, *, at: WorldRef | None = None) -> StateDiff:
         """What differs between two points, `since` (the root) and `at` (here): files, records, values."""
+        from agentworld_sim.world_records import state_diff
+
         before, after = await self.state(since or self._root), await self.state(at)
         return state_diff(before, after, scenario=self.scenario, tools=self.tools.values())
 
@@ -330,16 +328,16 @@ class World:
         self, since: WorldRef | None = None, *, at: WorldRef | None = None, below: str = "/"
     ) -> str:
         """The files that differ as a patch in git's format, with paths relative to `below`."""
-        before, after = await self.state(since or self._root), await self.state(at)
-        return await off_loop(
-            self._store,
-            lambda: patch_text(before.files, after.files, self._store.blobs, root=below),
-        )
+        from agentworld_sim.diff.patch import patch_text
+
+        files = (await self.state(since or self._root)).files, (await self.state(at)).files
+        blobs = self._store.blobs
+        return await off_loop(self._store, lambda: patch_text(*files, blobs, root=below))
 
     def on_turn(self, tell: Callable[[Turn], None]) -> None:
         """Calls `tell` with every turn that answers a call and that this object commits from now on, in the
         order of the commits. Merges and forks are not watched."""
-        self._told.append(tell)
+        self._watchers.append(tell)
 
     async def step(
         self,
@@ -355,7 +353,7 @@ class World:
             call: The call.
             at: Answer at this point of history instead of where the world stands. If the world
                 stands there, it moves; if not, the turn is a branch, named by the turn's ref.
-            origin: Who asks, for `asked`; kept with the turn, and no part of it.
+            origin: Who asks, for `batch_turns`; kept with the turn, and no part of it.
             on_delta: Is given the text of an imagined observation piece by piece while a model
                 writes it. Provisional: only the turn says what was answered.
 
@@ -370,15 +368,13 @@ class World:
             self._require_open()
             self._router.require_answers_named(self._tools)
             for failed in range(COMMIT_TRIES):
-                base = at or self._head
-                turn = await self._answered(call, base, origin, on_delta)
+                turn = await self._try_step(call, at or self._head, origin, on_delta)
                 if turn is not None:
                     live_worlds.touch(self)
                     return turn
                 # Another process moved the head: compute again from where it stands now.
                 await back_off(failed)
-                record = await off_loop(self._store, lambda: self._store.world(self.id))
-                self._head = record.head
+                self._head = (await off_loop(self._store, lambda: self._store.world(self.id))).head
         raise HeadMoved(
             f"the world {self.id!r} was moved on by others {COMMIT_TRIES} times while"
             f" {call.name!r} was being answered. Nothing was stored; try again, or fork."
@@ -395,6 +391,8 @@ class World:
         Raises:
             UsageError: they are of different worlds.
         """
+        from agentworld_sim.runtime.merge import merge_of
+
         async with self._lock:
             self._require_open()
             made = await off_loop(self._store, lambda: merge_of(self._store, tips))
@@ -454,15 +452,24 @@ class World:
         async with self._lock:
             self._require_open()
             record = await off_loop(self._store, lambda: self._store.rewind(self.id, ref))
-            self._discard()
+            self._live.discard()
             self._head = record.head
+
+    async def warm(self) -> None:
+        """Brings up what answers the next call, for which it would be brought up otherwise."""
+        async with self._lock:
+            self._require_open()
+            state = await self._history.state(self._head)
+            for engine in {id(one): one for _, one in self._tools.values() if one}.values():
+                await self._live.open(self._head, state, self._store.blobs, engine)
+            live_worlds.touch(self)
 
     def rest(self) -> bool:
         """Frees the live engines until the next step, unless a call is being answered; whether it did."""
         if not self._lock.try_acquire():
             return False
         try:
-            self._discard(unharmed=True)
+            self._live.discard(unharmed=True)
         finally:
             self._lock.release()
         return True
@@ -471,7 +478,7 @@ class World:
         """Frees what the world holds in this process. What was stored stays."""
         self._closed = True
         if not self.rest():
-            self._discard()
+            self._live.discard()
         self._history.clear()
         if self.model is not None:
             await self.model.release(self)
@@ -482,73 +489,55 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _answered(
+    async def _try_step(
         self, call: ToolCall, base: WorldRef, origin: Origin | None, on_delta: OnDelta | None
     ) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
         before = await self._history.state(base)
         blobs = NewBlobs(self._store.blobs)
         pipeline = Pipeline(
-            call,
-            TurnContext(
+            StepContext(
+                call=call,
+                tool=ToolSpec(name=call.name),  # looked up by the pipeline
                 state=before,
                 seed=turn_seed(before.seed, base),
                 blobs=blobs,
                 history=partial(self._history.calls, base),
                 failures=self.failures,
+                state_at=self._history.state,
                 tools=self.tools,
                 on_delta=on_delta,
             ),
-            open_live=partial(self._session, base, before),
-            state_at=self._history.state,
+            open_live=partial(self._live.open, base, before, self._store.blobs),
             bound=self._bound,
             checks=self._checks,
             controls=self._controls.at(before),
         )
         try:
-            done = await pipeline.run()
+            turn = await pipeline.run(base)
             # Whoever closed it meanwhile does not expect it to move on.
             self._require_open()
-            after = before.after(done.answer.change)
-            turn = done.to_turn(base, call)
+            after = before.after(turn.change)
             moves = base == self._head
             stored = await commit_turn(
                 self._store, self.id, turn, after, blobs, must_move_head=moves, origin=origin
             )
         except BaseException as error:
-            self._discard()
+            self._live.discard()
             if isinstance(error, AgentworldError) and error.exchanges:
                 await keep_failure(self._store, self.id, error, call, base, blobs)
             raise
         if not stored:
-            self._discard()
+            self._live.discard()
             return None
-        for tell in self._told:
+        for tell in self._watchers:
             tell(turn)
-        self._settle(turn, done.engine, altered=done.altered)
+        self._history.follow(turn)
+        self._live.follow(turn, pipeline.engine, altered=pipeline.altered)
         self._history.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
-
-    def _settle(self, turn: Turn, engine: str, *, altered: bool) -> None:
-        """Brings what is held in this process to the point after `turn`."""
-        self._history.follow(turn)
-        change = turn.change
-        for name, (ref, of, session) in list(self._live.items()):
-            if altered:
-                session.close()
-                del self._live[name]
-            # Another engine's session knows what this one changed only if that is nothing.
-            elif ref == turn.parent and (name == engine or not (change.files or change.sessions)):
-                self._live[name] = (turn.ref, of, session)
-
-    async def _session(self, base: WorldRef, state: WorldState, engine: Engine) -> EngineSession:
-        ref, _, session = self._live.pop(engine.name, (None, None, None))
-        if session is None or ref != base:
-            session = await idle_sessions.open(engine, state, self._store.blobs, session)
-        self._live[engine.name] = (base, engine, session)
-        return session
 
     async def _commit(self, turn: Turn, after: WorldState) -> None:
         """Stores a turn that answers no call."""
@@ -582,18 +571,9 @@ class World:
         tool, engine = self._find(name)
         if engine is None or tool.access != "simulate":
             refused = AccessRefused(self.refusal(name, brief=True))
-            # Shown in tracebacks, not to the agent.
-            refused.add_note(self.refusal(name))
+            refused.add_note(self.refusal(name))  # shown in tracebacks, not to the agent
             raise refused
         return tool, engine
-
-    def _discard(self, *, unharmed: bool = False) -> None:
-        live, self._live = self._live, {}
-        for _, engine, session in live.values():
-            if unharmed:
-                idle_sessions.keep(engine, session)
-            else:
-                session.close()
 
     def _require_open(self) -> None:
         if self._closed:

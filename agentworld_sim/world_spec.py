@@ -17,7 +17,7 @@ from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.settings import KEY_VARIABLE
 from agentworld_sim.scenario import Scenario, empty_scenario
 from agentworld_sim.store.home import open_store
-from agentworld_sim.store.memory import MemoryStore
+from agentworld_sim.store.memory_store import MemoryStore
 from agentworld_sim.store.urls import has_password
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.world import World
@@ -101,17 +101,16 @@ class WorldSpec:
             StoreError: the store cannot be read.
             ScenarioError: a file of the scenario cannot be read.
         """
-        store = await asyncio.to_thread(self._opened_store)
-        model = self._opened_model()
+        store: WorldStore = MemoryStore()
+        if self.store is not None:
+            store = await asyncio.to_thread(_shared_store, self.store, os.getpid())
+        model = self._find_model()
         if self.id is not None:
             return await World.open(self.id, store=store, at=self.ref, model=model)
         scenario = _with_controls(self.scenario, self.controls)
         return await World.create(scenario, seed=self.seed, store=store, model=model)
 
-    def _opened_store(self) -> WorldStore:
-        return MemoryStore() if self.store is None else _shared_store(self.store, os.getpid())
-
-    def _opened_model(self) -> WorldModel | Literal[False] | None:
+    def _find_model(self) -> WorldModel | Literal[False] | None:
         if not isinstance(self.model, ModelSettings):
             return self.model
         variables: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 200 clients each have a world of their own. Every answer is checked by content: what a client wrote is
 what it reads, and nothing else. The latencies are those the clients see while all of them are busy. One
-call at a time is measured beside the same tool of the official SDK's server over HTTP.
+call at a time, and calls per second of records, are measured beside the same tools of the official SDK's server.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,11 +32,15 @@ SHIM = (sys.executable, "-m", "agentworld_mcp_shim")
 CLIENTS = 200
 CALLS = 20
 ROUNDS = 5
+RECORD_CLIENTS = 10
+RECORD_ROUNDS = 5
+RECORD_RATIO = 0.8
 TOLERANCE = 0.1
 """A ratio within this of the target is the target: so much two runs of one command differ."""
 
 _DIRECT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from mcp_upstream import server;"
+    "import sys; sys.path.insert(0, sys.argv[1]); from importlib import import_module;"
+    " server = import_module(sys.argv[3]).server;"
     " server.run('streamable-http', host='127.0.0.1', port=int(sys.argv[2]))"
 )
 
@@ -56,16 +61,68 @@ async def _rows() -> list[Row]:
             encoding="utf-8",
         )
         found += await _one_at_a_time(Path(folder), scenario, note)
-        for workers in (1, 2):
-            found += await _under_load(Path(folder) / f"home{workers}", workers)
+        found.append(await _records(Path(folder)))
+        one = await _under_load(Path(folder) / "home1", 1)
+        two = await _under_load(Path(folder) / "home2", 2)
+        faster = replace(
+            two[1],
+            alternative="one process",
+            theirs=one[1].ours,
+            target="ratio > 1",
+            met=two[1].ours > one[1].ours,
+        )
+        found += [*one, two[0], faster, *two[2:]]
     return found
+
+
+async def _records(home: Path) -> Row:
+    """Calls per second of several clients, each with records of its own here and all with the same there."""
+
+    async def rate(base: str) -> float:
+        async with AsyncExitStack() as stack:
+            clients = [
+                await stack.enter_async_context(_client(base, "legacy"))
+                for _ in range(RECORD_CLIENTS)
+            ]
+            began = time.perf_counter()
+            await asyncio.gather(*(_work_on_records(client) for client in clients))
+            return RECORD_CLIENTS * RECORD_ROUNDS * 4 / (time.perf_counter() - began)
+
+    upstream = (sys.executable, str(DATA / "tracker_upstream.py"))
+    async with (
+        _direct("tracker_upstream") as direct,
+        _shim(home / "records", "--empty", "--", *upstream) as ours,
+    ):
+        rates = [(await rate(direct), await rate(ours)) for _ in range(ROUNDS)]
+    theirs, own = (statistics.median(column) for column in zip(*rates, strict=True))
+    return Row(
+        name=f"MCP over HTTP, {RECORD_CLIENTS} clients, records on disk: calls per second",
+        ours=own,
+        unit="calls/s",
+        alternative="the upstream itself",
+        theirs=theirs,
+        target=f"ratio {RECORD_RATIO}",
+        met=own / theirs >= RECORD_RATIO - TOLERANCE,
+    )
+
+
+async def _work_on_records(client: Client) -> None:
+    for _ in range(RECORD_ROUNDS):
+        for tool, arguments in (
+            ("create_issue", {"title": "x"}),
+            ("get_issue", {"issue_id": 1}),
+            ("update_issue", {"issue_id": 1, "state": "closed"}),
+            ("list_issues", {"limit": 5}),
+        ):
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result
 
 
 async def _one_at_a_time(folder: Path, scenario: Path, note: Path) -> list[Row]:
     names = ("in memory", "on disk")
     found: list[Row] = []
     async with AsyncExitStack() as stack:
-        bases = [await stack.enter_async_context(_direct())]
+        bases = [await stack.enter_async_context(_direct("mcp_upstream"))]
         for extra in (("--memory",), ()):
             arguments = ("--scenario", str(scenario), *extra, "--", *UPSTREAM)
             bases.append(await stack.enter_async_context(_shim(folder / "home", *arguments)))
@@ -165,13 +222,13 @@ async def _shim(home: Path, *arguments: str) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def _direct() -> AsyncGenerator[str]:
+async def _direct(module: str) -> AsyncGenerator[str]:
     import socket
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-c", _DIRECT, str(DATA), str(port)]
+    command = [sys.executable, "-c", _DIRECT, str(DATA), str(port), module]
     async with _running(command, dict(os.environ), lambda line: "running on" in line):
         yield f"http://127.0.0.1:{port}"
 

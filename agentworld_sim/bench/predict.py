@@ -14,7 +14,7 @@ from agentworld_sim.engines.table import TableEngine, records_in
 from agentworld_sim.errors import ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import usage_of
-from agentworld_sim.ports import Answer, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.files import Blobs
@@ -146,7 +146,7 @@ class RecordedEngine:
     async def open(self, state: WorldState, blobs: Blobs) -> RecordedEngine:
         return self
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
         transition = self._transitions[len(await context.history())]
         operations = operations_of(transition)
         values = self._records.changes(context.state, context.tools, operations)

@@ -217,14 +217,8 @@ class Answers:
 def in_order(
     known: Iterable[Entry], new: Iterable[Entry], kept: Iterable[Entry] = ()
 ) -> list[Entry]:
-    """The new ones in the order of their places; what the file has already stays in its order, so that a
-    difference shows what is different.
-
-    Args:
-        known: What the file has.
-        new: What was recorded now.
-        kept: What of the file stays beside it.
-    """
+    """The new ones in the order of their places, and what is kept of the file; what it has already stays in its
+    order, so that a difference shows what is different."""
     ranks = {one.identity: rank for rank, one in enumerate(known)}
     ordered: list[tuple[int, int, Entry]] = []
     at = -1
@@ -239,14 +233,8 @@ def in_order(
 
 
 def miss(path: Path, key: Key, recorded: Iterable[Entry] | None, why: str) -> CassetteMiss:
-    """The error for a question without an answer.
-
-    Args:
-        path: The cassette.
-        key: What was asked.
-        recorded: All answers of the cassette; `None` when there is no file.
-        why: Why nobody is asked instead.
-    """
+    """The error for a question without an answer, and why nobody is asked instead. `recorded` is `None` when there
+    is no file."""
     where, asked = str(path), key.describe()
     if recorded is None:
         return CassetteMiss(f"{asked} was not recorded: there is no cassette {where!r}, and {why}.")
@@ -272,30 +260,12 @@ def miss(path: Path, key: Key, recorded: Iterable[Entry] | None, why: str) -> Ca
 
 def same(recorded: object, given: object) -> bool:
     """Whether two JSON values are equal, where what was redacted in one equals any text."""
-    if isinstance(recorded, str) and isinstance(given, str):
-        if recorded == given or MARK.search(recorded) is None:
-            return recorded == given
-        parts = [re.escape(part) for part in MARK.split(recorded)]
-        return re.fullmatch(".+".join(parts), given, re.DOTALL) is not None
-    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
-        one = cast("Mapping[str, object]", recorded)
-        other = cast("Mapping[str, object]", given)
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(recorded, list) and isinstance(given, list):
-        ones, others = cast("list[object]", recorded), cast("list[object]", given)
-        return len(ones) == len(others) and all(map(same, ones, others))
-    # 1, 1.0 and true are three values.
-    return canonical_json(cast("object", recorded)) == canonical_json(given)
+    return next(_differences(recorded, given), None) is None
 
 
 def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
-    """A JSON value without the fields whose values differ each time.
-
-    Args:
-        path: The tool that takes or gives it.
-        value: The value.
-        volatile: Patterns of `tool.path`; the places in lists are no part of a path.
-    """
+    """A JSON value without the fields whose values differ each time: patterns of `tool.path`, of which the places
+    in lists are no part."""
     if volatile and isinstance(value, Mapping):
         return {
             key: without_volatile(f"{path}.{key}", one, volatile)
@@ -308,23 +278,37 @@ def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
 
 
 def _differences(recorded: object, given: object, path: str = "") -> Iterator[str]:
-    """What differs between two JSON values, as `path: recorded X, called with Y`."""
-    if same(recorded, given):
-        return
+    """What differs between two JSON values, each as `path: recorded X, now Y`."""
     if isinstance(recorded, Mapping) and isinstance(given, Mapping):
-        one = cast("Mapping[str, object]", recorded)
-        other = cast("Mapping[str, object]", given)
-        for key in dict.fromkeys([*one, *other]):
+        before = cast("Mapping[str, object]", recorded)
+        after = cast("Mapping[str, object]", given)
+        for key in dict.fromkeys([*before, *after]):
             where = f"{path}.{key}" if path else key
-            if key not in other:
-                yield f"{where}: recorded {_shorten(one[key])}, not given now"
-            elif key not in one:
-                yield f"{where}: not recorded, now {_shorten(other[key])}"
+            if key not in after:
+                yield f"{where}: recorded {_shorten(before[key])}, not given now"
+            elif key not in before:
+                yield f"{where}: not recorded, now {_shorten(after[key])}"
             else:
-                yield from _differences(one[key], other[key], where)
+                yield from _differences(before[key], after[key], where)
         return
-    before, now = _shorten(cast("object", recorded)), _shorten(given)
-    yield f"{path or 'arguments'}: recorded {before}, now {now}"
+    if isinstance(recorded, list) and isinstance(given, list):
+        ones, others = cast("list[object]", recorded), cast("list[object]", given)
+        if len(ones) == len(others):
+            for number, (one, other) in enumerate(zip(ones, others, strict=True)):
+                yield from _differences(one, other, f"{path}[{number}]")
+            return
+    was, now = cast("object", recorded), cast("object", given)
+    # 1, 1.0 and true are three values.
+    if canonical_json(was) != canonical_json(now) and not _is_redacted(was, now):
+        yield f"{path or 'arguments'}: recorded {_shorten(was)}, now {_shorten(now)}"
+
+
+def _is_redacted(recorded: object, given: object) -> bool:
+    """Whether a text was recorded as another one with marks in place of its secrets."""
+    if not (isinstance(recorded, str) and isinstance(given, str) and MARK.search(recorded)):
+        return False
+    parts = [re.escape(part) for part in MARK.split(recorded)]
+    return re.fullmatch(".+".join(parts), given, re.DOTALL) is not None
 
 
 def _key_differences(recorded: Key, asked: Key) -> Iterator[str]:

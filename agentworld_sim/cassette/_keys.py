@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from agentworld_sim.cassette._answers import Key, Place, short_digest, without_volatile
-from agentworld_sim.ports import QuestionKey, TurnContext
+from agentworld_sim.ports import QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.redaction.records import Redaction
 from agentworld_sim.types.files import FileEntry, content_sum
@@ -66,7 +66,7 @@ class Keys:
     def question(
         self,
         key: QuestionKey,
-        context: TurnContext,
+        context: StepContext,
         history: Sequence[Turn],
         parts: StateParts,
     ) -> KeyedQuestion:
@@ -91,7 +91,7 @@ class Keys:
             state["env"] = short_digest([user, hostname, redaction.value(shown)])
             past = [inner.argv for turn in history for inner in turn.inner]
             equal = sum(
-                _words(redaction, words) == argv
+                redaction.words(words) == argv
                 for words in (*past, *key.earlier)
                 if words[:1] == (key.name,) and len(words) == len(argv)
             )
@@ -131,17 +131,17 @@ class Keys:
     def _before(
         self,
         history: Sequence[Turn],
-        context: TurnContext,
+        context: StepContext,
         earlier: Sequence[tuple[str, ...]],
     ) -> str:
         """What a model said before that may have changed what no state tells."""
-        from agentworld_sim.engines.shell.read_only_commands import only_looks
+        from agentworld_sim.engines.shell.programs import only_looks
 
         redaction = Redaction(self._secrets)
         known: list[object] = []
 
         def add(commands: Iterable[tuple[str, ...]]) -> None:
-            known.extend(_words(redaction, argv) for argv in commands if not only_looks(argv))
+            known.extend(redaction.words(argv) for argv in commands if not only_looks(argv))
 
         for turn in history:
             if turn.inner:
@@ -165,11 +165,7 @@ class StateParts:
     """The digests of the worlds of one scenario."""
 
     def __init__(self, files_sum: int | None = None, seed: int = 0) -> None:
-        """
-        Args:
-            files_sum: Hash of the machine's files before the scenario's came to it.
-            seed: What the worlds begin with.
-        """
+        """`files_sum`: of the machine's files before the scenario's came to it."""
         from agentworld_sim.engines.shell import Machine, machine_sum
 
         self._base = machine_sum(Machine()) if files_sum is None else files_sum
@@ -178,12 +174,7 @@ class StateParts:
         self._values: tuple[Mapping[str, Any], int] = ({}, 0)
 
     def of(self, state: WorldState, files_sum: int | None = None) -> dict[str, str]:
-        """The parts of a state; those that say nothing are left out.
-
-        Args:
-            state: The world before the turn.
-            files_sum: The files in the middle of the turn; those of `state` by default.
-        """
+        """The parts of the state before a turn, or with other files in its middle; what says nothing is left out."""
         if files_sum is None:
             files_sum = self._files_sum(state.files)
         parts: dict[str, str] = {}
@@ -219,25 +210,13 @@ class StateParts:
 
 def _command(redaction: Redaction, about: Mapping[str, Any]) -> dict[str, Any]:
     """A command without secrets, and without a long input."""
-    kept: dict[str, Any] = {"argv": _words(redaction, about["argv"]), "cwd": about["cwd"]}
+    kept: dict[str, Any] = {"argv": redaction.words(about["argv"]), "cwd": about["cwd"]}
     if "stdin" in about:
         stdin = redaction.text(about["stdin"])
         if len(stdin) > LONGEST_STDIN:
             stdin = f"({len(stdin)} characters, {short_digest(stdin)})"
         kept["stdin"] = stdin
     return kept
-
-
-def _words(redaction: Redaction, argv: Sequence[str]) -> list[str]:
-    """The words of a command without secrets: also without what stands behind `--password`."""
-    words: list[str] = []
-    for number, word in enumerate(argv):
-        option = argv[number - 1] if number else ""
-        if option.startswith("-") and "=" not in option and not word.startswith("-"):
-            name = option.lstrip("-")
-            word = cast("dict[str, str]", redaction.value({name: word}))[name]
-        words.append(redaction.text(word))
-    return words
 
 
 def _value_hash(key: str, value: object) -> int:

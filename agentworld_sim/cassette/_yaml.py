@@ -82,12 +82,15 @@ def _limit_depth(value: Any, depth: int = 0) -> Any:
     return value
 
 
+def _no_anchors(dumper: Any, data: object) -> bool:
+    return True
+
+
 @cache
 def _dumper() -> type[Any]:
     base: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    kind: Any = type("CassetteDumper", (base,), {})
     # Without anchors: equal values are written twice.
-    kind.ignore_aliases = _always
+    kind: Any = type("CassetteDumper", (base,), {"ignore_aliases": _no_anchors})
     representers: dict[type, Convert] = {
         str: _represent_text,
         list: _represent_list,
@@ -98,10 +101,6 @@ def _dumper() -> type[Any]:
     for one, represent in representers.items():
         kind.add_representer(one, represent)
     return kind
-
-
-def _always(dumper: Any, data: Any) -> bool:
-    return True
 
 
 def _represent_text(dumper: Any, text: str) -> Any:

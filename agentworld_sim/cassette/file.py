@@ -19,7 +19,7 @@ from agentworld_sim.cassette._yaml import Block, dump, loader
 from agentworld_sim.errors import UsageError
 from agentworld_sim.redaction.records import Redaction
 from agentworld_sim.types.json import canonical_json
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Trajectory, Turn
@@ -63,12 +63,8 @@ class Cassette:
         Raises:
             UsageError: it cannot be read, is no cassette, or of another version; the line is named.
         """
-        try:
+        with _readable_errors(path, "read"):
             return cls.parse(path, path.read_bytes())
-        except OSError as error:
-            raise UsageError(
-                f"the cassette {str(path)!r} cannot be read: {error.strerror}."
-            ) from error
 
     @classmethod
     def find(cls, path: Path) -> Self | None:
@@ -88,7 +84,6 @@ class Cassette:
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             raise _format_error(path, line, "it is not UTF-8") from None
-        _check_version(path, text)
         if "\ntools:" in text and not text.endswith("\n"):
             # Appended to answer by answer, by a process that was ended meanwhile.
             logger.warning("the last answer in %s is torn and left out", path)
@@ -105,9 +100,9 @@ class Cassette:
                 f"the cassette {str(path)!r} has format {version!r} (line {_line(text, MARK)}), and"
                 f" this version reads {FORMAT}. Record it again, or use the version that wrote it."
             )
-        for key in document:
-            if key not in _KEYS:
-                raise _format_error(path, _line(text, key), f"there is no key {key!r}")
+        unknown = next((key for key in document if key not in _KEYS), None)
+        if unknown is not None:
+            raise _format_error(path, _line(text, unknown), f"there is no key {unknown!r}")
         if not isinstance(document.get("model"), bool):
             raise _format_error(path, _line(text, "model"), "`model` is true or false")
 
@@ -123,12 +118,8 @@ class Cassette:
         )
 
     def text(self, *, all_before: bool = False) -> str:
-        """The file's text.
-
-        Args:
-            all_before: Keep what came before each answer, also where nothing has to be told apart: for
-                a file that another process may add to.
-        """
+        """The file's text. `all_before` keeps what came before each answer, also where nothing has to be told apart:
+        for a file that another process may add to."""
         answers = Answers(self.entries)
         document: dict[str, Any] = {MARK: FORMAT, "model": self.model}
         if self.tools or self.volatile:
@@ -146,7 +137,7 @@ class Cassette:
     @property
     def trajectory(self) -> Trajectory:
         """The calls of real tools, as turns."""
-        parent = hashed("cassette", [tool.to_json() for tool in self.tools])
+        parent = hash_ref("cassette", [tool.to_json() for tool in self.tools])
         turns: list[Turn] = []
         for one in self.entries:
             if one.key.kind != "real":
@@ -196,11 +187,8 @@ class Recorder:
             "tools": redaction.value([tool.to_json() for tool in tools]),
             "volatile": list(volatile),
         }
-        try:
-            with writing(path):
-                self._begin(f"{HEADER}{dump(header)}answers:\n")
-        except OSError as error:
-            raise UsageError(f"the cassette {str(path)!r} cannot be written: {error}.") from error
+        with writing(path):
+            self._begin(f"{HEADER}{dump(header)}answers:\n")
 
     def add(self, call: ToolCall, observation: Observation) -> None:
         """Records one call, redacted. Safe to call from several tasks and threads."""
@@ -229,14 +217,9 @@ class Recorder:
             write_file(self._path, _without_torn(data.decode()))
 
     def _append(self, data: bytes) -> None:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
-        try:
-            # One write: what other processes append stands before or after it.
-            written = os.write(descriptor, data)
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
-        finally:
-            os.close(descriptor)
+        # One write: what other processes append stands before or after it.
+        with self._path.open("ab", buffering=len(data) + 1) as file:
+            file.write(data)
 
 
 def write_file(path: Path, text: str) -> None:
@@ -246,17 +229,13 @@ def write_file(path: Path, text: str) -> None:
         UsageError: it cannot be written.
     """
     scratch = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
+    with _readable_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             scratch.write_bytes(text.encode())
             scratch.replace(path)
         finally:
             scratch.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"the cassette {str(path)!r} cannot be written: {error.strerror}."
-        ) from error
 
 
 def is_cassette(path: Path) -> bool:
@@ -300,32 +279,25 @@ def writing(path: Path) -> Generator[None]:
         # Windows: the last one wins.
         yield
         return
-    try:
+    with _readable_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # The folder itself: a file for locking would stay in the user's repository.
         folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def _readable_errors(path: Path, what: str = "written") -> Generator[None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError(
-            f"the cassette {str(path)!r} cannot be written: {error.strerror}."
+            f"the cassette {str(path)!r} cannot be {what}: {error.strerror}."
         ) from error
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
-def _check_version(path: Path, text: str) -> None:
-    """Says of a file of an earlier version how to record it again."""
-    again = "run its test with --sim-mode=live, or delete it"
-    if text.startswith('{"agentworld_cassette":'):
-        again = "delete it and run `agentworld mcp --record` again"
-    elif "agentworld_tape: 1\n" not in f"{text[:4_096]}\n":
-        return
-    raise UsageError(
-        f"the cassette {str(path)!r} was written by an earlier version of this library, in a format that is"
-        f" not read any more. Record it again: {again}."
-    )
 
 
 def _parse_yaml(path: Path, text: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from typing import Literal
 from agentworld_sim.cassette._answers import Answers, CassetteMiss, Key, miss, short_digest
 from agentworld_sim.cassette._keys import Keys
 from agentworld_sim.cassette.file import Cassette
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import StateChange, WorldState
@@ -74,7 +74,8 @@ class ReplayEngine:
     async def open(self, state: WorldState, blobs: Blobs) -> ReplayEngine:
         return self
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call = context.call
         key = Key("real", call.name, self._keys.arguments(call))
         first = self._answers.find(key)
         # How often it was called is part of the world: a fork goes on from there. What was redacted in

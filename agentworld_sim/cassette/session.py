@@ -21,13 +21,13 @@ from agentworld_sim.cassette._yaml import dump
 from agentworld_sim.cassette.file import Cassette, write_file, writing
 from agentworld_sim.errors import AgentworldError, UsageError
 from agentworld_sim.ports import (
-    Imagined,
+    ImaginedValue,
     Imaginer,
     PromptContext,
     Question,
-    TurnContext,
+    StepContext,
     WorldImaginer,
-    unjudged,
+    accept_unchecked,
 )
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import StateChange
@@ -149,31 +149,22 @@ class CassetteSession:
             return RecordedModel(self, inner)
         return RecordedModel(self, None) if recorded else None
 
-    async def real(
-        self, call: ToolCall, world: World, run: Callable[[], Awaitable[Observation]]
-    ) -> Observation:
-        """The answer of a real tool that is allowed: recorded, or replayed instead of running it.
+    @property
+    def runs_real_tools(self) -> bool:
+        """Whether a real tool that is allowed runs in this mode, instead of being replayed."""
+        return self._mode == "off" or (self._mode == "once" and self.records)
 
-        A real call is no turn of a world: equal ones are told apart by their order in the test.
-
-        Args:
-            call: The call.
-            world: The world beside which the tool stands.
-            run: Runs the real tool.
-
-        Raises:
-            CassetteMiss: it would have to run and may not in this mode.
-        """
-        if self._mode == "off":
-            return await run()
-        depth = len(await world.trajectory())
-        if self._mode == "once" and self.records:
-            observation = await run()
+    def record_real(self, call: ToolCall, depth: int, observation: Observation) -> None:
+        """Keeps what a real tool said after so many turns of the world beside it. It is no turn of a world: equal
+        calls are told apart by their order in the test."""
+        if self._mode != "off":
             question = self._next_real(call, depth)
             answer = observation.to_json()
             del answer["provenance"]
             self._new.put(Entry(question.key, question.clean(answer), "", question.place))
-            return observation
+
+    def replay_real(self, call: ToolCall, depth: int) -> Observation:
+        """What a real tool said when this was recorded. Raises `CassetteMiss` for nothing."""
         entry = self._find_recorded(self._next_real(call, depth))
         return Observation.from_json({**entry.answer, "provenance": "replayed"})
 
@@ -230,15 +221,8 @@ class CassetteSession:
     async def answer(
         self, question: KeyedQuestion, ask: Callable[[], Awaitable[Mapping[str, Any]]] | None
     ) -> tuple[Mapping[str, Any], bool]:
-        """The answer to a question of a world, and whether it was recorded before.
-
-        Args:
-            question: The question.
-            ask: Asks a model; `None` where there is none.
-
-        Raises:
-            CassetteMiss: it is not recorded, and nobody may be asked.
-        """
+        """The answer to a question of a world, and whether it was recorded before. Raises `CassetteMiss` where it is
+        not, and nobody may be asked."""
         self._needed = True
         if ask is None or not (self.records or self._mode == "verify"):
             return self._find_recorded(question).answer, True
@@ -325,11 +309,7 @@ class RecordedModel:
     """
 
     def __init__(self, session: CassetteSession, inner: WorldImaginer | None) -> None:
-        """
-        Args:
-            session: What records and replays.
-            inner: The model to ask; `None` to replay without one.
-        """
+        """`inner`: the model to ask; `None` to replay without one."""
         self._session = session
         self._inner = inner
 
@@ -363,23 +343,23 @@ class RecordedImaginer:
         self._inner = inner
         self._parts = parts
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         session, inner = self._session, self._inner
         history = await context.history()
         keyed = session.keys.question(question.key, context, history, self._parts)
-        given: Imagined[T] | None = None
+        given: ImaginedValue[T] | None = None
 
         async def ask(inner: Imaginer) -> Mapping[str, Any]:
             nonlocal given
             # What is compared with a recording is not what the world goes on with.
-            judged = context if session.records else replace(context, judge=unjudged)
+            judged = context if session.records else replace(context, judge=accept_unchecked)
             given = await inner.ask(question, judged)
             return question.dump(given.value)
 
         answer, replayed = await session.answer(
             keyed, None if inner is None else lambda: ask(inner)
         )
-        imagined = Imagined(
+        imagined = ImaginedValue(
             question.load(answer),
             "replayed" if replayed else "imagined",
             given.exchanges if given else (),

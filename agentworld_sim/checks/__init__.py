@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from agentworld_sim.checks.ai_disclosure import NoPretenceCheck, pretence
 from agentworld_sim.checks.file_agreement import FileAgreementCheck
-from agentworld_sim.checks.reward_hacking import NoPraiseCheck, praise
+from agentworld_sim.checks.self_reference import NoPraiseCheck, NoPretenceCheck, praise, pretence
 from agentworld_sim.checks.stable_ids import IdentityCheck
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.ports.checks import Check, CheckInput
+from agentworld_sim.ports.steps import Check, CheckInput
 from agentworld_sim.registry import Registry
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.tools import ToolCall

@@ -21,7 +21,7 @@ from agentworld_sim.checks.file_calls import (
     unusual_arguments,
 )
 from agentworld_sim.checks.file_text import disagreement
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.ports.steps import CheckInput
 from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation, Turn

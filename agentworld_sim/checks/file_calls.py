@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.ports.steps import CheckInput
 from agentworld_sim.types.files import Blobs, FileTree, normal_path
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall

@@ -10,23 +10,13 @@ from collections.abc import Iterator, Sequence
 from agentworld_sim.regex import lazy_compile
 
 _NUMBERED = lazy_compile(r"[ \t]{0,12}L?(\d{1,9})(?!\d)")
-_SEPARATORS = ("\t", "→", "|", "| ", " | ", ": ", ":", " ", "  ", ". ", ") ", "│", " │ ", "│ ")
-_SEPARATOR_CHARS = " \t→|│:.)"
-_OPENING = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "(": ")",
-    "[": "]",
-    "{": "}",
-    ">": "<",
-    "|": "|",
-    "│": "│",
-}
-"""What may stand around a content, and how it ends."""
-_BREAKS_BEFORE = lazy_compile(r"(?:\\r|\\n)+\Z")
-_BREAKS_AFTER = lazy_compile(r"\A(?:\\r|\\n)+(?=[\"'])")
-"""Escaped line breaks around a content that is a string in JSON."""
+_SEPARATORS = " \t→|│:.)"
+"""What may stand between the number of a line and the line, three of them at most."""
+_OPENED = lazy_compile(
+    r"(?:^|[\"'`(\[{>|│:→]|^[ \t]{0,12}L?\d{1,9}[ \t→|│:.)]{1,3})[ \t]*(?:\\r|\\n)*$"
+)
+_CLOSED = lazy_compile(r"(?:(?:\\r|\\n)+(?=[\"']))?[ \t]*(?:$|[\"'`)\]}<|│])")
+"""What may stand in a line before and after a whole content: a bracket, a quote, a label, a number."""
 _CUT = lazy_compile(
     r"truncat|omitted|\.\.\. ?[\[(]|\[\.\.\.|not shown|^\s*(?:\.\.\.|…)\s*$"
     r"|\blines? \d+ ?(?:-|to) ?\d+ of \d+"
@@ -39,6 +29,7 @@ _ENVELOPE = lazy_compile(
     re.IGNORECASE,
 )
 _ENVELOPE_LINES = 8
+"""At either end of an answer."""
 _ENVELOPE_CHARS = 300
 _MOST_STRETCHES = 12
 _PAGE_LINES = 50
@@ -96,21 +87,10 @@ def _stands_in(form: str, seen: str) -> bool:
         end = at + len(form)
         before = seen[max(at - _ENVELOPE_CHARS, 0) : at].rpartition("\n")[2]
         after = seen[end : end + _ENVELOPE_CHARS].partition("\n")[0]
-        if _encloses(_BREAKS_BEFORE.sub("", before), _BREAKS_AFTER.sub("", after)):
+        if _OPENED.search(before) and _CLOSED.match(after):
             return True
         at = seen.find(form, at + 1)
     return False
-
-
-def _encloses(before: str, after: str) -> bool:
-    """Whether what a line has before and after a content is no part of that: `<text>…</text>`."""
-    label, mark = before.rstrip(" \t"), before.rstrip(" \t")[-1:]
-    number = _NUMBERED.match(before)
-    opened = not label or mark in _OPENING or mark in ":→"
-    if number is not None:
-        opened = opened or before[number.end() :] in _SEPARATORS
-    closed = after.strip(" \t")[:1]
-    return opened and (closed in ("", "<") or _OPENING.get(mark) == closed)
 
 
 def _is_escaped(seen: str) -> bool:
@@ -130,7 +110,7 @@ def _line_number_problem(rows: Sequence[str], held: Sequence[str], *, part: bool
     if not run or len(run) * 10 < 6 * sum(bool(row.strip()) for row in rows):
         return None
     for number, rest in run:
-        if number > len(held) and not rest.strip(_SEPARATOR_CHARS):
+        if number > len(held) and not rest.strip(_SEPARATORS):
             continue
         if not 1 <= number <= len(held):
             return f"it has {len(held):,} lines, and the answer shows line {number:,}"
@@ -148,67 +128,41 @@ def _longest_run(rows: Sequence[str]) -> list[tuple[int, str]]:
     run: list[tuple[int, str]] = []
     for row in rows:
         found = _NUMBERED.match(row)
-        if found is None:
+        if found is None or (run and int(found[1]) != run[-1][0] + 1):
             run = []
-            continue
-        number, rest = int(found[1]), row[found.end() :]
-        if run and number == run[-1][0] + 1:
-            run.append((number, rest))
-        else:
-            run = [(number, rest)]
+        if found is not None:
+            run.append((int(found[1]), row[found.end() :]))
         if len(run) > len(best):
             best = run
     return best
 
 
 def _is_line(rest: str, line: str) -> bool:
-    if rest.endswith(line) and rest[: len(rest) - len(line)] in _SEPARATORS:
-        return True
-    if not rest.strip(_SEPARATOR_CHARS) and not line.strip():
+    held = line if line.strip() else ""
+    between = rest[: len(rest) - len(held)] if held else rest.strip()
+    if rest.endswith(held) and len(between) <= 3 and not between.strip(_SEPARATORS):
         return True
     cut = _CUT.search(rest[-_ENVELOPE_CHARS:])
     if cut is None and not rest.endswith(("…", "...")):
         return False
     end = len(rest) - min(len(rest), _ENVELOPE_CHARS) + cut.start() if cut else len(rest)
-    stem = rest[:end].rstrip("….[( ")
-    return any(
-        stem.startswith(separator) and line.startswith(stem[len(separator) :])
-        for separator in _SEPARATORS
-    )
+    return line.strip().startswith(rest[:end].rstrip("….[( ").lstrip(_SEPARATORS))
 
 
 def _is_part(rows: Sequence[str], held: Sequence[str]) -> bool:
     """Whether every stretch between marks of a cut stands in the file, some envelope aside."""
-    whole = "\n".join(["", *held, ""])
-    stretches = list(_stretches(rows, set(held)))
-    return len(stretches) > _MOST_STRETCHES or all(
-        _without_envelope(stretch, whole) for stretch in stretches
-    )
-
-
-def _stretches(rows: Sequence[str], held: set[str]) -> Iterator[list[str]]:
-    stretch: list[str] = []
-    for row in rows:
-        if row not in held and _CUT.search(row[-_ENVELOPE_CHARS:]):
-            yield stretch
-            stretch = []
+    whole, lines = "\n".join(["", *held, ""]), set(held)
+    stretches: list[list[str]] = [[]]
+    for number, row in enumerate(rows):
+        near_end = number < _ENVELOPE_LINES or len(rows) - number <= _ENVELOPE_LINES
+        if row in lines:
+            stretches[-1].append(row)
+        elif _CUT.search(row[-_ENVELOPE_CHARS:]) or (near_end and _is_envelope(row)):
+            stretches.append([])
         else:
-            stretch.append(row)
-    yield stretch
-
-
-def _without_envelope(stretch: list[str], whole: str) -> bool:
-    most = min(_ENVELOPE_LINES, len(stretch))
-    for before in range(most + 1):
-        if before and not _is_envelope(stretch[before - 1]):
-            break
-        for after in range(most + 1 - before):
-            if after and not _is_envelope(stretch[-after]):
-                break
-            inner = stretch[before : len(stretch) - after]
-            if not inner or "\n".join(["", *inner, ""]) in whole:
-                return True
-    return False
+            stretches[-1].append(row)
+    found = [one for one in stretches if any(map(str.strip, one))]
+    return len(found) > _MOST_STRETCHES or all("\n".join(["", *one, ""]) in whole for one in found)
 
 
 def _is_envelope(row: str) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, cast
 
 from agentworld_sim.checks.file_calls import words_of
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.ports.steps import CheckInput
 from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
@@ -48,11 +48,7 @@ _MOST_DEPTH = 40
 _ALIKE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
-    identity: Identity
-    fields: Mapping[str, Scalar]
-    keys: frozenset[str]
+Fields = Mapping[str, Any]
 
 
 class IdentityCheck:
@@ -73,7 +69,7 @@ class IdentityCheck:
         family = _family(given.call.name)
         if given.observation.is_error or not _reads(given.call) or _is_opaque(given.call):
             return None
-        now = {one.identity: one for one in _objects(given.observation, family)}
+        now = _objects(given.observation, family)
         for turn in reversed(given.history):
             if not now:
                 return None
@@ -87,12 +83,14 @@ class IdentityCheck:
                 or not family & _family(turn.call.name)
             ):
                 continue
-            for before in _objects(said, family, now):
-                same = now.get(before.identity)
-                if same is None or not _is_comparable(same, before, given.call, turn.call):
+            for identity, before in _objects(said, family).items():
+                same = now.get(identity)
+                if same is None or not _is_comparable(
+                    identity, same, before, given.call, turn.call
+                ):
                     continue
-                del now[before.identity]
-                problem = _change(same, before)
+                del now[identity]
+                problem = _change(identity, same, before)
                 if problem is not None:
                     return f"{problem} in an earlier answer of {turn.call.name!r}, and nothing wrote it"
         return None
@@ -133,8 +131,8 @@ def _is_opaque(call: ToolCall) -> bool:
 
 
 def _untouched_objects(
-    now: Mapping[Identity, _Object], call: ToolCall, family: frozenset[str]
-) -> dict[Identity, _Object]:
+    now: Mapping[Identity, Fields], call: ToolCall, family: frozenset[str]
+) -> dict[Identity, Fields]:
     """The objects that a call which may write has left alone."""
     if _is_opaque(call) or family & _family(call.name) or family & _nouns_in(call.name):
         return {}
@@ -151,13 +149,9 @@ def _nouns_in(name: str) -> set[str]:
     return {_singular(word) for word in words_of(name)}
 
 
-def _objects(
-    observation: Observation,
-    family: frozenset[str],
-    wanted: Mapping[Identity, _Object] | None = None,
-) -> Iterator[_Object]:
-    """The objects with an id in an answer, or the `wanted` ones; of several with one id, none."""
-    found: dict[Identity, _Object | None] = {}
+def _objects(observation: Observation, family: frozenset[str]) -> dict[Identity, Fields]:
+    """The objects with an id in an answer; of several with one id, none."""
+    found: dict[Identity, Fields | None] = {}
     pending: list[tuple[str, Any, int]] = [("", _content(observation), 0)]
     while pending and len(found) < _MOST_OBJECTS:
         place, value, depth = pending.pop()
@@ -172,12 +166,11 @@ def _objects(
                 for key, one in fields.items()
                 if isinstance(one, dict | list)
             ]
-            identity = _identity(place, fields)
-            if identity is not None and (wanted is None or identity in wanted):
-                one = _object(identity, fields)
-                known = found.get(one.identity, one)
-                found[one.identity] = one if known == one else None
-    yield from (one for one in found.values() if one is not None)
+            named = _id_of(fields)
+            if named is not None:
+                identity = (place, *named)
+                found[identity] = fields if found.get(identity, fields) == fields else None
+    return {identity: fields for identity, fields in found.items() if fields is not None}
 
 
 def _content(observation: Observation) -> Any:
@@ -197,20 +190,6 @@ def _place(key: str, family: frozenset[str]) -> str:
     """The kind of object that stands under a key; the tool's own kind is the empty one."""
     noun = _singular(key.lower())
     return "" if noun in _PLAIN_PLACES or noun in family else noun
-
-
-def _identity(place: str, fields: Mapping[str, Any]) -> Identity | None:
-    found = _id_of(fields)
-    return found and (place, *found)
-
-
-def _object(identity: Identity, fields: Mapping[str, Any]) -> _Object:
-    scalars = {
-        key: cast("Scalar", one)
-        for key, one in fields.items()
-        if isinstance(one, str | int | float) and key != identity[1] and not _is_volatile(key)
-    }
-    return _Object(identity, scalars, frozenset(fields))
 
 
 def _id_of(fields: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -234,24 +213,28 @@ def _is_volatile(key: str) -> bool:
     return _VOLATILE.search(_CAMEL.sub("_", key).lower()) is not None
 
 
-def _is_comparable(now: _Object, before: _Object, call: ToolCall, earlier: ToolCall) -> bool:
-    shared, smaller = now.keys & before.keys, min(len(now.keys), len(before.keys))
+def _is_comparable(
+    identity: Identity, now: Fields, before: Fields, call: ToolCall, earlier: ToolCall
+) -> bool:
+    shared, smaller = now.keys() & before.keys(), min(len(now), len(before))
     if len(shared) < 2 or len(shared) < _ALIKE * smaller:
         return False
     return all(
         name in _UNSCOPED
         or call.arguments[name] == earlier.arguments[name]
-        or now.identity[2] in (str(call.arguments[name]), str(earlier.arguments[name]))
+        or identity[2] in (str(call.arguments[name]), str(earlier.arguments[name]))
         for name in call.arguments.keys() & earlier.arguments.keys()
     )
 
 
-def _change(now: _Object, before: _Object) -> str | None:
-    for key, value in now.fields.items():
-        held = before.fields.get(key)
-        if held is not None and not _is_equal(value, held):
-            name, identity = now.identity[1:]
-            return f"{key!r} of {name} {identity!r} is {_short(value)} here and was {_short(held)}"
+def _change(identity: Identity, now: Fields, before: Fields) -> str | None:
+    _, name, number = identity
+    for key, value in now.items():
+        held = before.get(key)
+        if not (isinstance(value, str | int | float) and isinstance(held, str | int | float)):
+            continue
+        if key != name and not _is_volatile(key) and not _is_equal(value, held):
+            return f"{key!r} of {name} {number!r} is {_short(value)} here and was {_short(held)}"
     return None
 
 
@@ -262,19 +245,15 @@ def _is_equal(one: Scalar, other: Scalar) -> bool:
         return _is_beginning(one, other) or _is_beginning(other, one)
     if isinstance(one, bool) or isinstance(other, bool):
         return False
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return abs(one - other) <= 1e-6 * max(abs(one), abs(other))
     # A number and its text, a time in two forms: the same thing may be written differently.
-    return True
+    return isinstance(one, str) or isinstance(other, str) or math.isclose(one, other, rel_tol=1e-6)
 
 
 def _is_beginning(short: str, long: str) -> bool:
     """Whether a text is another one cut short; an empty one is."""
     stem = short.rstrip()
-    cut = stem.endswith(("…", "...", "[truncated]"))
-    return not stem or (
-        cut and long.startswith(stem.removesuffix("[truncated]").rstrip("….").rstrip())
-    )
+    whole = stem.removesuffix("[truncated]").rstrip("…. ")
+    return not stem or (stem.endswith(("…", "...", "[truncated]")) and long.startswith(whole))
 
 
 def _short(value: Scalar) -> str:

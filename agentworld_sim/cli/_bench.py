@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_sim.cli.options import ModelChoice, asynchronous, json_option, model_options
+from agentworld_sim.cli.command_options import ModelChoice, asynchronous, json_option, model_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:

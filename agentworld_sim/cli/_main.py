@@ -16,9 +16,9 @@ from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
     "bench": "agentworld_sim.cli._bench:bench",
-    "doctor": "agentworld_sim.cli._doctor:doctor",
+    "doctor": "agentworld_sim.cli._model_server:doctor",
     "prompt": "agentworld_sim.cli._prompt:prompt",
-    "serve": "agentworld_sim.cli._serve:serve",
+    "serve": "agentworld_sim.cli._model_server:serve",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._main:version",
     "world": "agentworld_sim.cli._world:world",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from agentworld_sim.cli.options import asynchronous, world_argument
+from agentworld_sim.cli.command_options import asynchronous, world_argument
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.store import WorldStore
 from agentworld_sim.store.home import open_store
@@ -48,28 +48,28 @@ async def show(
         raise UsageError("--failed and --turn both say which one. Give one of them.")
     store = open_store()
     async with await World.open(world_id, store=store) as world:
-        found = await (_failed(world) if failed else _turn(world, turn))
-    told = [_Told(exchange, _messages(exchange, store)) for exchange in found.exchanges]
+        found = await (_failed_step(world) if failed else _turn(world, turn))
+    sent = [_SentExchange(exchange, _messages(exchange, store)) for exchange in found.exchanges]
     if as_json:
-        click.echo(json.dumps([one.to_json() for one in told], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([one.to_json() for one in sent], indent=2, ensure_ascii=False))
         return
     for line in found.heading:
         click.echo(line)
-    if not told:
+    if not sent:
         click.echo("No model was asked for it.")
     shown: dict[tuple[int, str, str], int] = {}
-    for number, one in enumerate(told, 1):
-        one.print(number, len(told), shown, thinking=thinking)
+    for number, one in enumerate(sent, 1):
+        one.print(number, len(sent), shown, thinking=thinking)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Subject:
     heading: tuple[str, ...]
     exchanges: Sequence[Exchange]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SentExchange:
     exchange: Exchange
     messages: tuple[tuple[str, str], ...]
 
@@ -99,14 +99,14 @@ class _Told:
         click.echo(one.content)
         _rule("")
         usage = ", ".join(f"{name} {tokens:,}" for name, tokens in one.usage.items())
-        click.echo(f"{usage or 'usage not told'}; {one.seconds:.2f} s; {one.finish_reason}")
+        click.echo(f"{usage or 'usage not sent'}; {one.seconds:.2f} s; {one.finish_reason}")
         if one.problem:
             click.echo(f"not used: {one.problem}")
         elif not one.tagged:
             click.echo("used, though it stood in no tag")
 
 
-async def _turn(world: World, wanted: str | None) -> _Found:
+async def _turn(world: World, wanted: str | None) -> _Subject:
     turns = (await world.trajectory()).turns
     asked = [number for number, turn in enumerate(turns, 1) if turn.exchanges]
     if wanted is None:
@@ -138,16 +138,16 @@ async def _turn(world: World, wanted: str | None) -> _Found:
         f"turn {number} of {len(turns)}: {turn.call.name}, {turn.observation.provenance}",
         f"ref {turn.ref}",
     )
-    return _Found(heading, turn.exchanges)
+    return _Subject(heading, turn.exchanges)
 
 
-async def _failed(world: World) -> _Found:
+async def _failed_step(world: World) -> _Subject:
     failures = await world.failures()
     if not failures:
         raise UsageError(f"no step of {world.id!r} failed after a model was asked.")
     last = failures[-1]
     heading = (f"step that failed at {last.when}: {last.call.name}", f"error {last.error}")
-    return _Found(heading, last.exchanges)
+    return _Subject(heading, last.exchanges)
 
 
 def _messages(exchange: Exchange, store: WorldStore) -> tuple[tuple[str, str], ...]:
@@ -165,8 +165,8 @@ _SOURCES: Mapping[Source, str] = {
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
     """The request without its messages, on one line; a schema is named, since it can be long."""
-    told = {name: value for name, value in parameters.items() if name != "response_format"}
-    line = json.dumps(told, ensure_ascii=False)
+    sent = {name: value for name, value in parameters.items() if name != "response_format"}
+    line = json.dumps(sent, ensure_ascii=False)
     if "response_format" in parameters:
         line += "\nwith a JSON schema for the answer (--json shows it)"
     return line

@@ -15,7 +15,12 @@ from typing import Any, cast
 
 import click
 
-from agentworld_sim.cli.options import ModelChoice, model_options, named_world, world_options
+from agentworld_sim.cli.command_options import (
+    ModelChoice,
+    model_options,
+    named_world,
+    world_options,
+)
 from agentworld_sim.errors import AgentworldError, UsageError
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Turn
@@ -96,7 +101,8 @@ async def _shell(
         world.add_tools([SESSION])
         if sys.stdin.isatty():
             return await _interactive(world)
-        return await _run_session(world, sys.stdin.read())
+        turn = await world.step(ToolCall(SESSION.name, {"command": sys.stdin.read()}))
+        return _print(turn.observation.structured)
 
 
 async def _run_once(world: World, command: str, arguments: tuple[str, ...]) -> int:
@@ -104,7 +110,7 @@ async def _run_once(world: World, command: str, arguments: tuple[str, ...]) -> i
     if arguments:
         call["arguments"] = list(arguments)
     if not sys.stdin.isatty():
-        data = await asyncio.to_thread(_read_stdin)
+        data = await asyncio.to_thread(sys.stdin.buffer.read)
         if data:
             # latin-1 carries any byte through JSON.
             call["stdin"] = data.decode("latin-1")
@@ -112,12 +118,9 @@ async def _run_once(world: World, command: str, arguments: tuple[str, ...]) -> i
     return _print(turn.observation.structured)
 
 
-async def _run_session(world: World, script: str) -> int:
-    turn = await world.step(ToolCall(SESSION.name, {"command": script}))
-    return _print(turn.observation.structured)
-
-
 async def _interactive(world: World) -> int:
+    from agentworld_sim.engines.shell import needs_more_input
+
     with suppress(ImportError):
         # Importing it gives `input` a history and line editing.
         import_module("readline")
@@ -134,7 +137,7 @@ async def _interactive(world: World) -> int:
             click.echo("exit")
             return code
         pending += line
-        if _unfinished(pending):
+        if needs_more_input(pending):
             pending += "\n"
             continue
         script, pending = pending, ""
@@ -193,16 +196,6 @@ async def _prompt(world: World, cwd: str | None = None) -> str:
     shown = "~" + at[len(home) :] if at == home or at.startswith(home + "/") else at
     mark = "#" if machine.user == "root" else "$"
     return f"{machine.user}@{machine.hostname}:{shown}{mark} "
-
-
-def _unfinished(script: str) -> bool:
-    from agentworld_sim.engines.shell import needs_more_input
-
-    return needs_more_input(script)
-
-
-def _read_stdin() -> bytes:
-    return sys.stdin.buffer.read()
 
 
 def _print(structured: object) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_sim.cli.options import asynchronous, json_option, world_argument
+from agentworld_sim.cli.command_options import asynchronous, json_option, world_argument
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 
@@ -106,7 +106,7 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(usage.by_provenance.items()))
     yield "turns", f"{usage.turns}{f': {kinds}' if kinds else ''}"
     if usage.failed_steps:
-        yield "failed", f"{_counted(usage.failed_steps, 'step')} gave no turn"
+        yield "failed", f"{_count_of(usage.failed_steps, 'step')} gave no turn"
     if not usage.requests + usage.saved:
         yield "model", "was not asked"
         return
@@ -118,7 +118,10 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     )
     yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
     if usage.rated:
-        yield "confidence", f"{usage.confidence:.2f} on average, of {_counted(usage.rated, 'answer')}"
+        yield (
+            "confidence",
+            f"{usage.confidence:.2f} on average, of {_counted(usage.rated, 'answer')}",
+        )
     share = usage.cached_tokens / usage.prompt_tokens if usage.prompt_tokens else 0.0
     read = f"{usage.prompt_tokens:,} read ({share:.0%} from the server's prefix cache)"
     written = f"{usage.completion_tokens:,} written ({usage.thinking_tokens:,} of them thinking)"
@@ -126,7 +129,7 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     yield "time", f"{usage.seconds:.1f} s of requests, one after another"
 
 
-def _counted(count: int, word: str) -> str:
+def _count_of(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 

@@ -1,18 +1,19 @@
 """Controls: perturbations enforced in code, as middleware around the answering of calls.
 
 One file per kind of control; `agentworld_sim/ports/controls.py` holds what they have in common,
-`kinds.py` their names in scenarios, `declared.py` which of them hold in a state.
+`control_list.py` their names in scenarios and which of them hold in a state.
 """
 
 from agentworld_sim.controls._fault import Fault, failure_of
-from agentworld_sim.controls.kinds import control_kinds
-from agentworld_sim.ports.controls import Control, Next, Step, control_values
+from agentworld_sim.controls.control_list import control_kinds
+from agentworld_sim.ports import Control, Next, StepContext
+from agentworld_sim.ports.steps import control_values
 
 __all__ = [
     "Control",
     "Fault",
     "Next",
-    "Step",
+    "StepContext",
     "control_kinds",
     "control_values",
     "failure_of",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.ports import Answer
-from agentworld_sim.ports.controls import PREFIX, Control, Next, Step
+from agentworld_sim.ports import Answer, Control, Next, StepContext
+from agentworld_sim.ports.steps import PREFIX
 from agentworld_sim.types.turns import Observation
 
 
@@ -47,7 +47,7 @@ class Fault(Control):
         """Under which the state keeps how many calls it has struck."""
         return f"{PREFIX}{self.name}"
 
-    def strikes(self, step: Step) -> bool:
+    def strikes(self, step: StepContext) -> bool:
         """Whether it strikes this call."""
         if step.call.name != self.tool:
             return False
@@ -55,7 +55,7 @@ class Fault(Control):
             return False
         return self.when is None or bool(self.when(step.call.arguments))
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if not self.strikes(step):
             return await next(step)
         if self.error is None:
@@ -63,10 +63,10 @@ class Fault(Control):
         else:
             answer = step.enforce(failure_of(step, self.error))
         struck = {self.key: step.state.values.get(self.key, 0) + 1}
-        return answer.delayed(self.latency_us).with_values(struck)
+        return answer.with_delay(self.latency_us).with_values(struck)
 
 
-def failure_of(step: Step, error: str) -> Observation:
+def failure_of(step: StepContext, error: str) -> Observation:
     """`error` as the tool of the call would tell it: the tools that run commands have a form for what a
     failed command printed, and most others mark their result as an error."""
     from agentworld_sim import toolkits

@@ -1,15 +1,43 @@
-"""The controls of a world at one point of its history: those of this process, and those that its state
-declares."""
+"""The kinds of control that a scenario can name, and the controls of a world at one point of its history: those of
+this process, and those that its state declares."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+from agentworld_sim.controls._fault import Fault
 from agentworld_sim.errors import ControlFailure, UsageError
-from agentworld_sim.ports.controls import PREFIX, Control
+from agentworld_sim.ports import Control
+from agentworld_sim.ports.steps import PREFIX
+from agentworld_sim.registry import Registry
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
+
+BUILTIN_KINDS: dict[str, type[Control]] = {"fault": Fault}
+"""Those of this library."""
+
+
+def _control_class(value: object) -> type[Control]:
+    if (
+        isinstance(value, type)
+        and dataclasses.is_dataclass(value)
+        and Control in value.__mro__
+        and any(field.name == "name" for field in dataclasses.fields(value))
+    ):
+        return cast("type[Control]", value)
+    raise TypeError(f"{value!r} is not a dataclass that subclasses Control and has a field `name`")
+
+
+control_kinds: Registry[type[Control]] = Registry(
+    "agentworld.controls",
+    what="kind of control",
+    builtin=lambda: BUILTIN_KINDS,
+    read=_control_class,
+)
+"""By name: dataclasses, whose fields are what a scenario says of one."""
+
 
 DECLARED = f"{PREFIX}:declared"
 """Under which the state's values list the declared controls, as a scenario writes them. No control has
@@ -24,10 +52,7 @@ class ControlList:
     """What controls a world, for any of its states."""
 
     def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
-        """
-        Args:
-            local: The controls of this process, in order. They stand around the declared ones.
-            read: Makes the declared ones.
+        """The controls of this process, in order, stand around the declared ones, which `read` makes.
 
         Raises:
             UsageError: one is no control, or two have one name.

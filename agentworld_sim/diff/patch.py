@@ -8,23 +8,16 @@ from __future__ import annotations
 import hashlib
 import zlib
 from base64 import b85encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any, Literal
+from difflib import unified_diff
 
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, normal_path
 
-_CONTEXT = 3
 _BINARY_LINE = 52
-_MAX_CELLS = 25_000_000
-"""Above this product of line counts, comparing line by line takes too long: one big hunk it is."""
 
 _ESCAPES = dict(zip(b'\a\b\t\n\v\f\r"\\', [*'abtnvfr"\\'], strict=True))
 """Bytes that have a letter in C."""
-
-Opcode = tuple[str, int, int, int, int]
-"""`(tag, i1, i2, j1, j2)`, as `difflib` gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,88 +64,28 @@ def file_patch(path: str, before: GitFile | None, after: GitFile | None) -> str:
 def _content(path: str, before: GitFile | None, after: GitFile | None) -> Iterator[str]:
     old = before.data if before else b""
     new = after.data if after else b""
-    old_text, new_text = _text(old), _text(new)
-    if old_text is None or new_text is None:
+    old_lines, new_lines = _lines(old), _lines(new)
+    if old_lines is None or new_lines is None:
         yield "GIT binary patch\n"
         yield from _literal(new)
         # The way back, so that `git apply --reverse` works as well.
         yield from _literal(old)
     elif old != new:
-        yield f"--- {_label('a/' + path) if before else '/dev/null'}\n"
-        yield f"+++ {_label('b/' + path) if after else '/dev/null'}\n"
-        yield from _hunks(_lines(old_text), _lines(new_text))
+        was = _label("a/" + path) if before else "/dev/null"
+        now = _label("b/" + path) if after else "/dev/null"
+        yield from unified_diff(old_lines, new_lines, was, now)
 
 
-def _text(data: bytes) -> str | None:
+def _lines(data: bytes) -> list[str] | None:
     """`None` for what has to go as a binary patch: a NUL, as in git, or bytes no text can hold."""
     if b"\0" in data:
         return None
     try:
-        return data.decode()
+        *lines, last = data.decode().split("\n")
     except UnicodeDecodeError:
         return None
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    last = lines.pop()
-    return [line + "\n" for line in lines] + ([last] if last else [])
-
-
-def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for group in _KnownOpcodes(_opcodes(old, new)).get_grouped_opcodes(_CONTEXT):
-        first, last = group[0], group[-1]
-        yield (f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n")
-        for tag, i1, i2, j1, j2 in group:
-            for line in old[i1:i2]:
-                yield _line(" " if tag == "equal" else "-", line)
-            for line in () if tag == "equal" else new[j1:j2]:
-                yield _line("+", line)
-
-
-class _KnownOpcodes(SequenceMatcher[str]):
-    """What was compared already, to be put into hunks."""
-
-    def __init__(self, codes: list[Opcode]) -> None:
-        super().__init__()
-        self._codes = codes
-
-    def get_opcodes(self) -> list[Any]:
-        return self._codes
-
-
-def _line(sign: str, line: str) -> str:
-    return sign + line + ("" if line.endswith("\n") else "\n\\ No newline at end of file\n")
-
-
-def _range(start: int, stop: int) -> str:
-    length = stop - start
-    if length == 1:
-        return f"{start + 1}"
-    # An empty range names the line before it.
-    return f"{start + 1 if length else start},{length}"
-
-
-def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """Equal ends are taken off first: most edits are small, and difflib is quadratic."""
-    shorter = min(len(old), len(new))
-    head = 0
-    while head < shorter and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
-    codes: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
-    if len(old_middle) * len(new_middle) > _MAX_CELLS:
-        codes.append(("replace", head, len(old) - tail, head, len(new) - tail))
-    else:
-        matcher = SequenceMatcher(None, old_middle, new_middle)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            codes.append((tag, i1 + head, i2 + head, j1 + head, j2 + head))
-    if tail:
-        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
-    return codes
+    unended = [last + "\n\\ No newline at end of file\n"] if last else []
+    return [line + "\n" for line in lines] + unended
 
 
 def _literal(data: bytes) -> Iterator[str]:
@@ -186,69 +119,6 @@ def _quote(path: str) -> str:
     return '"' + "".join(escaped) + '"'
 
 
-ChangeKind = Literal["added", "removed", "kind", "modified", "mode", "owner", "mtime"]
-"""The most important thing that happened to a path; `FileChange` carries both entries."""
-
-_LETTERS: dict[ChangeKind, str] = {
-    "added": "A",
-    "removed": "D",
-    "kind": "T",
-    "modified": "M",
-    "mode": "M",
-    "owner": "M",
-    "mtime": "M",
-}
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class FileChange:
-    """One path that differs. Its text form is one line: `M /srv/app/run  mode 0644 → 0755`."""
-
-    path: str
-    kind: ChangeKind
-    before: FileEntry | None
-    after: FileEntry | None
-
-    def __repr__(self) -> str:
-        return f"FileChange({str(self)!r})"
-
-    def __str__(self) -> str:
-        details = "; ".join(self._details())
-        return f"{_LETTERS[self.kind]} {self.path}" + (f"  {details}" if details else "")
-
-    def _details(self) -> Iterator[str]:
-        before, after = self.before, self.after
-        if before is None or after is None:
-            return
-        if before.kind != after.kind:
-            yield f"{before.kind} → {after.kind}"
-        elif before.kind == "symlink" and before.content != after.content:
-            yield f"link {before.content} → {after.content}"
-        if before.mode != after.mode:
-            yield f"mode {before.mode:04o} → {after.mode:04o}"
-        if (before.owner, before.group) != (after.owner, after.group):
-            yield f"owner {before.owner}:{before.group} → {after.owner}:{after.group}"
-        if self.kind == "mtime":
-            yield "mtime"
-
-
-def tree_diff(before: FileTree, after: FileTree, *, mtimes: bool = False) -> list[FileChange]:
-    """The paths that differ, in order.
-
-    Args:
-        before: the older tree.
-        after: the newer tree.
-        mtimes: also list paths whose modification time alone differs.
-    """
-    changes: list[FileChange] = []
-    for path in before.changes_to(after):
-        old, new = before.get(path), after.get(path)
-        kind = _kind_of(old, new)
-        if kind != "mtime" or mtimes:
-            changes.append(FileChange(path, kind, old, new))
-    return changes
-
-
 def patch_text(before: FileTree, after: FileTree, blobs: Blobs, *, root: str = "/") -> str:
     """A patch in git's own format that turns `before` into `after`; `git apply` accepts it.
 
@@ -277,22 +147,6 @@ def patch_text(before: FileTree, after: FileTree, blobs: Blobs, *, root: str = "
         else:
             parts.append(file_patch(relative, old, new))
     return "".join(parts)
-
-
-def _kind_of(before: FileEntry | None, after: FileEntry | None) -> ChangeKind:
-    if before is None:
-        return "added"
-    if after is None:
-        return "removed"
-    if before.kind != after.kind:
-        return "kind"
-    if before.content != after.content:
-        return "modified"
-    if before.mode != after.mode:
-        return "mode"
-    if (before.owner, before.group) != (after.owner, after.group):
-        return "owner"
-    return "mtime"
 
 
 def _git_file(entry: FileEntry | None, blobs: Blobs) -> GitFile | None:

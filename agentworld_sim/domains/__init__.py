@@ -6,9 +6,10 @@ arXiv 2606.24597).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from agentworld_sim.checks import Check
 from agentworld_sim.errors import UsageError, nearest
@@ -18,26 +19,17 @@ from agentworld_sim.types.turns import Action, Observation
 __all__ = ["Domain", "ReadObservation", "WriteAction", "WriteObservation", "domain"]
 
 
-class WriteAction(Protocol):
-    """Writes a call in the domain's own form: what the world model reads."""
+WriteAction = Callable[[ToolCall, ToolSpec], Action]
+"""Writes a call in the domain's own form: what the world model reads."""
 
-    def __call__(self, call: ToolCall, tool: ToolSpec) -> Action: ...
+WriteObservation = Callable[[Observation], str]
+"""Writes an observation in the domain's own form: what the world model has said before."""
 
+ReadObservation = Callable[[str, ToolCall, ToolSpec], Observation]
+"""Reads what the world model wrote, without tag, fence and marker.
 
-class WriteObservation(Protocol):
-    """Writes an observation in the domain's own form: what the world model has said before."""
-
-    def __call__(self, observation: Observation) -> str: ...
-
-
-class ReadObservation(Protocol):
-    """Reads what the world model wrote, without tag, fence and marker.
-
-    Raises:
-        ValueError: it is not of the domain's form; the text is the reason, for whoever answers again.
-    """
-
-    def __call__(self, text: str, call: ToolCall, tool: ToolSpec) -> Observation: ...
+Raises `ValueError` where it is not of the domain's form; the text is the reason, for whoever answers again.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

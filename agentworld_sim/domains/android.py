@@ -71,5 +71,5 @@ DOMAIN = Domain(
     state="always",
     is_screen=True,
     tells_task=True,
-    checks=(ElementRows(), SameRepresentation(lambda name: name)),
+    checks=(ElementRows(), SameRepresentation()),
 )

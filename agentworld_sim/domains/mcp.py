@@ -8,7 +8,7 @@ from typing import Literal
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains.text import json_action, json_value
-from agentworld_sim.domains.tool_results import read_answer, write_result
+from agentworld_sim.domains.tool_results import read_result, write_result
 
 _BEGINS_LIKE_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
 
@@ -46,7 +46,7 @@ DOMAIN = Domain(
     name="mcp",
     action=json_action,
     write=write_result,
-    read=read_answer,
+    read=read_result,
     fence="json",
     checks=(JsonStaysJson(),),
 )

@@ -59,5 +59,5 @@ DOMAIN = Domain(
     tells_task=True,
     # The state before a later action is the observation before it; it is not told twice.
     state="first",
-    checks=(SameRepresentation(lambda name: name),),
+    checks=(SameRepresentation(),),
 )

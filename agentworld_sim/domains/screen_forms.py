@@ -50,11 +50,8 @@ class SameRepresentation:
     name = "representation"
     scope: Literal["imagined"] = "imagined"
 
-    def __init__(self, family: Callable[[str], str]) -> None:
-        """
-        Args:
-            family: Gives what tools have in common whose answers look alike, from a tool's name.
-        """
+    def __init__(self, family: Callable[[str], str] = str) -> None:
+        """`family` gives what tools have in common whose answers look alike, from a tool's name."""
         self._family = family
 
     def judge(self, given: CheckInput) -> str | None:

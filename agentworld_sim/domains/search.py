@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains.text import json_action
-from agentworld_sim.domains.tool_results import read_answer, write_result
+from agentworld_sim.domains.tool_results import read_result, write_result
 
 RESULTS_PER_QUERY = 10
 
@@ -74,7 +74,7 @@ DOMAIN = Domain(
     name="search",
     action=json_action,
     write=write_result,
-    read=read_answer,
+    read=read_result,
     fence="json",
     checks=(SearchResults(),),
 )

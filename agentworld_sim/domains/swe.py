@@ -33,7 +33,7 @@ def write(observation: Observation) -> str:
 def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
     """The text as it is; an error only where the text says so in a tool's own way."""
     if tool.output_schema is not None:
-        return read_result(text, tool)
+        return read_result(text, call, tool)
     text = sendable(text)
     failed = bool(_ERROR.match(text))
     if "command" in call.arguments:

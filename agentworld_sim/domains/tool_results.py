@@ -30,8 +30,8 @@ _ERROR = re.compile(
 """How the protocol's SDKs begin the text of a result that they mark as an error."""
 
 
-def read_result(text: str, tool: ToolSpec) -> Observation:
-    """Reads a result; see `ReadObservation`."""
+def read_result(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """Implements `ReadObservation`: a plain text, JSON for a tool with an output schema, or an envelope."""
     text = sendable(text)
     try:
         envelope = _envelope(json_value(text), tool.output_schema)
@@ -45,11 +45,6 @@ def read_result(text: str, tool: ToolSpec) -> Observation:
         return _imagined_result(text)
     structured, text = _structured_content(text, tool)
     return _imagined_result(text, structured=structured)
-
-
-def read_answer(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
-    """Implements `ReadObservation`: a plain text, JSON for a tool with an output schema, or an envelope."""
-    return read_result(text, tool)
 
 
 def write_result(observation: Observation) -> str:
@@ -77,7 +72,7 @@ _ENVELOPE_SIGNS = ('"type"', '"content"', '"isError"', '"structuredContent"', "\
 def _is_ambiguous(text: str) -> bool:
     """Whether the text alone would be read as something else."""
     if text.lstrip()[:1] in ("{", "[") and any(sign in text for sign in _ENVELOPE_SIGNS):
-        return read_result(text, _PLAIN) != _imagined_result(text)
+        return read_result(text, ToolCall(""), _PLAIN) != _imagined_result(text)
     return _ERROR.match(text) is not None
 
 

@@ -6,8 +6,8 @@ from agentworld_sim.ports import (
     Engine,
     EngineSession,
     Judge,
-    TurnContext,
-    unjudged,
+    StepContext,
+    accept_unchecked,
 )
 
 __all__ = [
@@ -16,6 +16,6 @@ __all__ = [
     "EngineSession",
     "FunctionEngine",
     "Judge",
-    "TurnContext",
-    "unjudged",
+    "StepContext",
+    "accept_unchecked",
 ]

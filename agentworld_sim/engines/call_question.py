@@ -12,11 +12,11 @@ from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.ports import (
     Answer,
-    Imagined,
+    ImaginedValue,
     Part,
     Prompt,
     QuestionKey,
-    TurnContext,
+    StepContext,
     whole_answer,
 )
 from agentworld_sim.schema.validate import schema_problem
@@ -28,50 +28,30 @@ from agentworld_sim.types.turns import Action, Observation, Turn
 _SHARED = ("$defs", "definitions")
 """Keys whose content references point to, from the root of a schema."""
 
-ERROR_ENVELOPE: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "isError": {"const": True},
-        "content": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
-                "required": ["type", "text"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["isError", "content"],
-    "additionalProperties": False,
-}
+
+def closed_object(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of an object that has exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_BLOCK = closed_object(type={"const": "text"}, text={"type": "string"})
+ERROR_ENVELOPE = closed_object(
+    isError={"const": True}, content={"type": "array", "minItems": 1, "items": _BLOCK}
+)
 """What a tool with an output schema says instead when it fails."""
 
+_TABLE = {"type": "string", "minLength": 1}
 OPERATIONS_SCHEMA: Mapping[str, Any] = {
     "type": "array",
     "items": {
         "anyOf": [
-            {
-                "type": "object",
-                "properties": {
-                    "kind": {"const": "put"},
-                    "table": {"type": "string", "minLength": 1},
-                    "record": {"type": "object"},
-                },
-                "required": ["kind", "table", "record"],
-                "additionalProperties": False,
-            },
-            {
-                "type": "object",
-                "properties": {
-                    "kind": {"const": "delete"},
-                    "table": {"type": "string", "minLength": 1},
-                    "key": {},
-                },
-                "required": ["kind", "table", "key"],
-                "additionalProperties": False,
-            },
+            closed_object(kind={"const": "put"}, table=_TABLE, record={"type": "object"}),
+            closed_object(kind={"const": "delete"}, table=_TABLE, key={}),
         ]
     },
 }
@@ -79,26 +59,15 @@ OPERATIONS_SCHEMA: Mapping[str, Any] = {
 
 
 class Records(Protocol):
-    """The records of worlds, as far as a model works on them."""
+    """The records of worlds, as far as a model works on them; `TableEngine` has them."""
 
     def view(
         self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]
-    ) -> str:
-        """The records that matter for a call, as text; empty when the world keeps none."""
-        ...
+    ) -> str: ...
 
     def changes(
-        self,
-        state: WorldState,
-        tools: Mapping[str, ToolSpec],
-        operations: Sequence[Mapping[str, Any]],
-    ) -> Mapping[str, Any]:
-        """The values of the state that operations change.
-
-        Raises:
-            ValueError: one cannot be carried out; the text is for the model.
-        """
-        ...
+        self, state: WorldState, tools: Mapping[str, ToolSpec], operations: Sequence[Any]
+    ) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +76,7 @@ class CallQuestion:
 
     call: ToolCall
     tool: ToolSpec
-    context: TurnContext
+    context: StepContext
     history: tuple[Turn, ...]
     """Of the context."""
     records: Records | None = None
@@ -153,7 +122,7 @@ class CallQuestion:
         observation = own.read(text, self.call, self.tool)
         return self._answer(observation, self._changes(observation, operations))
 
-    async def judge(self, imagined: Imagined[Answer], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[Answer], context: StepContext) -> None:
         await context.judge(self.call, self.tool, whole_answer(imagined))
 
     def dump(self, value: Answer) -> Mapping[str, Any]:
@@ -205,15 +174,7 @@ def call_prompt(
 ) -> Prompt:
     """What a model is told of a call: the turns of its domain, which end with it.
 
-    Args:
-        call: What is asked about.
-        tool: The tool it names, as bound.
-        tools: All tools of the world as bound, by name.
-        history: All turns before, oldest first.
-        records: Records of the world that matter for the call.
-        action: The call as it is written; a call read back from a record has lost the order of its
-            arguments, and the recorded action has it.
-        memory: See `Prompt.memory`.
+    `action` is the call as it is written: a call read back from a record has lost the order of its arguments.
     """
     own = domain_of(tool)
 
@@ -233,14 +194,7 @@ def call_prompt(
 def parts_of(
     history: Sequence[Turn], action: Action, domain: Domain, belongs: Callable[[Turn], bool]
 ) -> tuple[Part, ...]:
-    """The parts of a conversation.
-
-    Args:
-        history: All turns before, oldest first.
-        action: The call that is asked about.
-        domain: The conversation's domain.
-        belongs: Whether a turn is of that domain.
-    """
+    """The parts of a conversation, which `action` ends; `belongs` says whether a turn is of its domain."""
     parts: list[Part] = []
     between: list[Turn] = []
     for turn in history:
@@ -277,13 +231,7 @@ def _schema_with_operations(tool: ToolSpec) -> Mapping[str, Any] | None:
             return None
         result = {"anyOf": promised.pop("anyOf")}
         shared = promised
-    return {
-        "type": "object",
-        "properties": {"result": result, "operations": OPERATIONS_SCHEMA},
-        "required": ["result", "operations"],
-        "additionalProperties": False,
-        **shared,
-    }
+    return {**closed_object(result=result, operations=OPERATIONS_SCHEMA), **shared}
 
 
 def _split_operations(text: str) -> tuple[str, list[Mapping[str, Any]]]:

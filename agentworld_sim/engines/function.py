@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from agentworld_sim.errors import EngineFailure, nearest
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Observation
 
 TURN_US = 100_000
@@ -62,7 +62,8 @@ class _FunctionSession:
     def __init__(self, functions: Mapping[str, ToolFunction]) -> None:
         self._functions = functions
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call = context.call
         reply = self._functions[call.name](call.arguments, context.state.values)
         if inspect.isawaitable(reply):
             reply = await reply

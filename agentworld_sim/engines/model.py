@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.call_question import CallQuestion, Records
 from agentworld_sim.engines.model_binding import bind_any, refusal
-from agentworld_sim.ports import Answer, Imaginer, TurnContext, whole_answer
+from agentworld_sim.ports import Answer, Imaginer, StepContext, whole_answer
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 __all__ = ["ModelEngine"]
 
@@ -21,11 +21,7 @@ class ModelEngine:
     route: Literal["imagine"] = "imagine"
 
     def __init__(self, imaginer: Imaginer, records: Records | None = None) -> None:
-        """
-        Args:
-            imaginer: Answers every call; `model.imaginer()` of a `WorldModel`.
-            records: What is shown of records and may change in them, for tools of the domain `mcp`.
-        """
+        """`records` shows records, and changes them, for tools of the domain `mcp`."""
         self._imaginer = imaginer
         self._records = records
 
@@ -47,7 +43,8 @@ class CallImagining:
         self._records = records
         self._memory: dict[str, Any] = {}
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         question = CallQuestion(
             call=call,
             tool=tool,

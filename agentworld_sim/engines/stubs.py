@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.function import TURN_US
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure, UsageError, nearest
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -27,11 +27,7 @@ _ALIKE = 0.85
 
 
 def stub_data(name: str, given: object) -> StubData:
-    """A stub as data.
-
-    Args:
-        name: The tool's name.
-        given: A text, a JSON value, an exception, or a function of the call's arguments.
+    """A stub as data, given as a text, a JSON value, an exception, or a function of the call's arguments.
 
     Raises:
         UsageError: it is none of these.
@@ -66,11 +62,7 @@ class StubEngine:
         answers: Mapping[str, StubData] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        """
-        Args:
-            answers: By tool name, as data.
-            functions: Those that the answers name, by tool name.
-        """
+        """Answers as data and the functions that they name, both by tool name."""
         self._answers = dict(answers or {})
         self._functions = dict(functions or {})
 
@@ -125,7 +117,8 @@ class StubSession:
         self._answers = answers
         self._functions = functions
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         data = self._answers[call.name]
         if "function" in data:
             observation = await self._call_function(data["function"], call, tool)

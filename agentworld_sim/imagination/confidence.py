@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from agentworld_sim.errors import ObservationRejected, UnusableReply, UsageError, WorldFailure
-from agentworld_sim.ports import Imagined, Imaginer, Question, TurnContext
+from agentworld_sim.ports import ImaginedValue, Imaginer, Question, StepContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.json import canonical_json
 
@@ -123,13 +123,13 @@ class AgreementImaginer:
         self._inner = inner
         self._samples = samples
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         asked = (
             self._inner.ask(question, replace(context, seed=context.seed + number, on_delta=None))
             for number in range(self._samples)
         )
         given = await asyncio.gather(*asked, return_exceptions=True)
-        answers = [one for one in given if isinstance(one, Imagined)]
+        answers = [one for one in given if isinstance(one, ImaginedValue)]
         for one in given:
             if isinstance(one, BaseException) and (
                 not answers or not isinstance(one, (UnusableReply, ObservationRejected))
@@ -170,7 +170,7 @@ class ConfidenceImaginer:
         self._threshold = threshold
         self._second = second
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         first = self._noted(await self._inner.ask(question, context))
         sure = first.exchanges[-1].confidence if first.exchanges else None
         if sure is None or sure >= self._threshold:
@@ -187,7 +187,7 @@ class ConfidenceImaginer:
         second = await self._second.ask(question, context)
         return replace(second, exchanges=(*passed, *second.exchanges))
 
-    def _noted(self, answer: Imagined[T]) -> Imagined[T]:
+    def _noted(self, answer: ImaginedValue[T]) -> ImaginedValue[T]:
         if not answer.exchanges:
             return answer
         sure = round(self._calibration.confidence(Signals.of(answer.exchanges)), 4)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.ports import Imagined, Imaginer, Question, TurnContext
+from agentworld_sim.ports import ImaginedValue, Imaginer, Question, StepContext
 from agentworld_sim.types.json import canonical_json
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class ExampleImaginer:
         self._library = library
         self._count = count
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         key = question.key
         # On a thread: the search is SQLite's, and some loops refuse whatever could block.
         found = await asyncio.to_thread(

@@ -29,7 +29,14 @@ from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.ports import Imagined, Imaginer, OnDelta, PromptContext, Question, TurnContext
+from agentworld_sim.ports import (
+    ImaginedValue,
+    Imaginer,
+    OnDelta,
+    PromptContext,
+    Question,
+    StepContext,
+)
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, blob_id
 from agentworld_sim.types.turns import Turn
@@ -69,7 +76,7 @@ class ModelImaginer:
         self._model = model
         self._writer = PromptWriter(model.prompts, prompt_context)
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         loop = AskLoop(
             model=self._model,
             question=question,
@@ -93,7 +100,7 @@ class AskLoop(Generic[T]):
 
     model: WorldModel
     question: Question[T]
-    context: TurnContext
+    context: StepContext
     conversation: Conversation
     known: frozenset[BlobId]
     """Messages that are stored already."""
@@ -108,7 +115,7 @@ class AskLoop(Generic[T]):
     _most_tokens: int | None = None
     """Of a prompt, once one was found to be too long."""
 
-    async def ask_until_valid(self) -> Imagined[T]:
+    async def ask_until_valid(self) -> ImaginedValue[T]:
         """The first answer that can be used."""
         settings = self.model.settings
         self._thinking = settings.thinking
@@ -117,7 +124,7 @@ class AskLoop(Generic[T]):
             await self._check_budget()
             reply, request = await self._reply(attempt, reason)
             given = await self._read(reply, request.messages, reason)
-            if isinstance(given, Imagined):
+            if isinstance(given, ImaginedValue):
                 return given
             reason = given
             # A step that fails may be tried again, and is not answered from memory then.
@@ -132,7 +139,7 @@ class AskLoop(Generic[T]):
 
     async def _read(
         self, reply: ChatReply, messages: Sequence[ChatMessage], correction: str
-    ) -> Imagined[T] | str:
+    ) -> ImaginedValue[T] | str:
         """The answer in a reply, or why it cannot be used; the reply is recorded."""
         shown = partial(_world_text, messages, correction)
         parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
@@ -144,7 +151,7 @@ class AskLoop(Generic[T]):
             value = self.question.read(parsed.text)
         except ValueError as error:
             return self._refuse(str(error))
-        imagined = Imagined(value, "imagined", tuple(self.exchanges))
+        imagined = ImaginedValue(value, "imagined", tuple(self.exchanges))
         try:
             await self.question.judge(imagined, self.context)
         except ObservationRejected as rejected:
@@ -293,7 +300,7 @@ def _tokens_spent(exchanges: Sequence[Exchange]) -> int:
     )
 
 
-async def _spent_before(context: TurnContext) -> int:
+async def _spent_before(context: StepContext) -> int:
     """The same of the turns before this one, and of the steps that failed."""
     history, failures = await context.history(), await context.failures()
     return sum(_tokens_spent(one.exchanges) for one in (*history, *failures))

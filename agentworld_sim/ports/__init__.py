@@ -11,21 +11,8 @@ write one.
 | a store | `WorldStore` | `World.create(store=…)` | stores.md |
 """
 
-from agentworld_sim.ports.checks import Check, CheckInput
-from agentworld_sim.ports.controls import Control, Next, Step
-from agentworld_sim.ports.engines import (
-    Answer,
-    BindsTogether,
-    Engine,
-    EngineSession,
-    Judge,
-    MovableSession,
-    OnDelta,
-    TurnContext,
-    unjudged,
-)
 from agentworld_sim.ports.questions import (
-    Imagined,
+    ImaginedValue,
     Imaginer,
     Part,
     Prompt,
@@ -34,6 +21,21 @@ from agentworld_sim.ports.questions import (
     QuestionKey,
     WorldImaginer,
     whole_answer,
+)
+from agentworld_sim.ports.steps import (
+    Answer,
+    BindsTogether,
+    Check,
+    CheckInput,
+    Control,
+    Engine,
+    EngineSession,
+    Judge,
+    MovableSession,
+    Next,
+    OnDelta,
+    StepContext,
+    accept_unchecked,
 )
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 
@@ -45,7 +47,7 @@ __all__ = [
     "Control",
     "Engine",
     "EngineSession",
-    "Imagined",
+    "ImaginedValue",
     "Imaginer",
     "Judge",
     "MovableSession",
@@ -58,11 +60,10 @@ __all__ = [
     "PromptContext",
     "Question",
     "QuestionKey",
-    "Step",
-    "TurnContext",
+    "StepContext",
     "WorldImaginer",
     "WorldRecord",
     "WorldStore",
-    "unjudged",
+    "accept_unchecked",
     "whole_answer",
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from agentworld_sim.ports.engines import Answer, TurnContext
+from agentworld_sim.ports.steps import Answer, StepContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Action, Provenance, Turn
@@ -67,7 +67,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Imagined(Generic[T]):
+class ImaginedValue(Generic[T]):
     """An answer that nobody computed."""
 
     value: T
@@ -77,7 +77,7 @@ class Imagined(Generic[T]):
     """What a model was asked for it, and said."""
 
 
-def whole_answer(imagined: Imagined[Answer]) -> Answer:
+def whole_answer(imagined: ImaginedValue[Answer]) -> Answer:
     """The answer to a call that was imagined as a whole."""
     given = imagined.value
     observation = replace(given.observation, provenance=imagined.provenance)
@@ -115,7 +115,7 @@ class Question(Protocol[T]):
         """The answer that a model wrote. Raises `ValueError` with the reason, for the model."""
         ...
 
-    async def judge(self, imagined: Imagined[T], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[T], context: StepContext) -> None:
         """Puts an answer before the world's checks (`context.judge`), where these judge such answers.
 
         Raises:
@@ -135,7 +135,7 @@ class Question(Protocol[T]):
 class Imaginer(Protocol):
     """Answers what engines cannot compute, for the worlds of one scenario."""
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         """The first answer that can be used and that the world's checks accept.
 
         Raises:
@@ -165,8 +165,8 @@ class PromptContext:
 
 
 class WorldImaginer(Protocol):
-    """What `World.create(model=…)` takes. A `WorldModel` asks a server, a tape says again what was
-    recorded; a tape may have no model and no settings."""
+    """What `World.create(model=…)` takes. A `WorldModel` asks a server, a cassette says again what was
+    recorded; that may have no model and no settings."""
 
     @property
     def name(self) -> str:

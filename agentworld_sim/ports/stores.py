@@ -44,7 +44,7 @@ class Origin:
     """Who asked for a turn, in words of the asker's own.
 
     Kept beside the history and no part of a ref. Whoever was stopped in the middle of something finds
-    the answers it has by it (`WorldStore.asked`), in any process.
+    the answers it has by it (`WorldStore.batch_turns`), in any process.
     """
 
     batch: str
@@ -120,7 +120,7 @@ class WorldStore(Protocol):
         """
         ...
 
-    def asked(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
+    def batch_turns(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
         """The turns that a world has given in one batch: `Origin.call` and turn, oldest first."""
         ...
 

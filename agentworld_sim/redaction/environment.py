@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 HIDDEN_VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 """A variable with such a word in its name is told by name only."""
@@ -22,6 +23,7 @@ SHORTEST_MIXED, SHORTEST_PLAIN = 10, 20
 words, such as the password of a database for tests: cassettes would differ between machines."""
 
 
+@lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Whether a variable is named like a secret."""
     return any(word in name.upper() for word in HIDDEN_VARIABLES)

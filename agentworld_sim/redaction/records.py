@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Self, cast
 
 from agentworld_sim.redaction.environment import SHORTEST, process_secrets
@@ -79,10 +80,7 @@ class Redaction:
     """Takes secrets out of values, and counts them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        """
-        Args:
-            secrets: Values to take out wherever they stand.
-        """
+        """`secrets` are taken out wherever they stand."""
         # The longest first: one may be the beginning of another.
         self._named = sorted(
             {one for one in secrets if len(one) >= SHORTEST}, key=len, reverse=True
@@ -124,6 +122,15 @@ class Redaction:
             text = _URL.sub(lambda m: f"{m[1]}:{self._taken('password')}", text)
         text = _SCHEME.sub(lambda m: f"{m[1]}{m[2]}{self._taken('token')}", text)
         return _BARE.sub(self._said, _QUOTED.sub(self._said, text))
+
+    def words(self, argv: Sequence[str]) -> list[str]:
+        """The words of a command without secrets: also without what stands behind `--password`."""
+        words: list[str] = []
+        for option, word in pairwise(("", *argv)):
+            if option.startswith("-") and "=" not in option and not word.startswith("-"):
+                word = cast("str", self._under(secret_kind(option.lstrip("-")), word))
+            words.append(self.text(word))
+        return words
 
     def _said(self, found: re.Match[str]) -> str:
         value = found["value"]

@@ -3,7 +3,6 @@
 What tools and models said is hostile until it is escaped: everything goes through `Markup`.
 """
 
-from agentworld_sim.report._markup import Markup, tag
-from agentworld_sim.report._page import page
+from agentworld_sim.report.html_page import Markup, page, tag
 
 __all__ = ["Markup", "page", "tag"]

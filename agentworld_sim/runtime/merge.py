@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports.stores import WorldStore
-from agentworld_sim.runtime.history import NO_CALL
+from agentworld_sim.runtime.world_history import NO_CALL
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.files import FileEntry, FileTree, parent_of
 from agentworld_sim.types.json import canonical_json
@@ -40,14 +40,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def merge_of(store: WorldStore, tips: Iterable[WorldRef]) -> tuple[Turn, WorldState] | WorldRef:
-    """The turn in which branches meet, and the state after it. Nothing is stored.
-
-    Args:
-        store: Where they are.
-        tips: The last point of each, in order: of two that changed the same, the later stays.
-
-    Returns:
-        The turn and the state; or the one tip that all others lead to.
+    """The turn in which branches meet, and the state after it; or the one tip that all others lead to. Nothing is
+    stored. Of two that changed the same, the later in `tips` stays.
 
     Raises:
         UnknownWorldError: a tip is not stored there.
@@ -70,7 +64,9 @@ def merge_of(store: WorldStore, tips: Iterable[WorldRef]) -> tuple[Turn, WorldSt
     past, turns = set(behind[first]), list(lines[first])
     conflicts: tuple[Conflict, ...] = ()
     for tip in others:
-        common = [one for one in (*_root(lines[tip]), *_refs(lines[tip])) if one in past]
+        line = lines[tip]
+        points = [*(line[0].parent for _ in line[:1]), *(turn.ref for turn in line)]
+        common = [one for one in points if one in past]
         if not common:
             raise UsageError(
                 f"the points {first} and {tip} have no point in common: they are of different worlds."
@@ -103,14 +99,8 @@ def merge_of(store: WorldStore, tips: Iterable[WorldRef]) -> tuple[Turn, WorldSt
 def merge_states(
     base: WorldState, ours: WorldState, theirs: WorldState, *, kept: WorldRef
 ) -> tuple[WorldState, tuple[Conflict, ...]]:
-    """The state that has what both branches changed.
-
-    Args:
-        base: Where they parted.
-        ours: After the first branch.
-        theirs: After the later one, whose changes stay where the two cannot be brought together.
-        kept: The later one's tip, for the conflicts.
-    """
+    """The state that has what both branches changed since `base`. Where the two cannot be brought together, the changes
+    of the later one, `theirs`, stay; `kept` is its tip, for the conflicts."""
     files, paths = _merge_files(base.files, ours.files, theirs.files)
     values = _Values(base.values, ours.values, theirs.values, kept)
     change = StateChange(
@@ -181,14 +171,6 @@ def _timeless(value: Any) -> Any:
     return 0 if isinstance(value, int) and value > 1_000_000_000 else value
 
 
-def _root(line: Sequence[Turn]) -> Sequence[WorldRef]:
-    return [line[0].parent] if line else []
-
-
-def _refs(line: Iterable[Turn]) -> Iterable[WorldRef]:
-    return (turn.ref for turn in line)
-
-
 def _change(before: WorldState, after: WorldState) -> StateChange:
     sessions = {*before.sessions, *after.sessions}
     return StateChange(
@@ -223,7 +205,7 @@ def _merge_files(
         changes[path], both = _merge_entry(before, mine, entry)
         if not both:
             lost.add(path)
-    tree = dict(ours.replaced(changes))
+    tree = dict(ours.with_changes(changes))
     for path, entry in list(changes.items()):
         above = parent_of(path) if entry is not None else "/"
         while above != "/":
@@ -287,13 +269,6 @@ def _merge_entry(
 # Values
 
 
-@dataclass(slots=True)
-class _LossFlag:
-    """Whether a part of a value was lost."""
-
-    any: bool = False
-
-
 class _Table:
     """The numbers and keys that records of a table have."""
 
@@ -304,13 +279,7 @@ class _Table:
         theirs: Mapping[str, Any],
         changes: Mapping[str, Any],
     ) -> None:
-        """
-        Args:
-            start: What the paths of its records begin with.
-            ours: The values of the first branch.
-            theirs: Those of the later one.
-            changes: What the first's become.
-        """
+        """`start` is what the paths of its records begin with, `changes` what the values of `ours` become."""
         held = {
             path.removeprefix(start): _number(value)
             for values in (ours, changes)
@@ -400,9 +369,9 @@ class _Values:
         if numbered and before is None and mine is not None and value is not None:
             self._changes[self._next(*numbered.groups())] = value
             return
-        lost = _LossFlag()
+        lost: list[Any] = []
         self._changes[key] = _merge_json(before, mine, value, lost)
-        if lost.any:
+        if lost:
             record = _is_record(key, mine) or _is_record(key, value)
             self._conflict("record" if record else "value", key)
 
@@ -441,8 +410,9 @@ class _Values:
         self.conflicts.append(Conflict(kind=kind, key=key, kept=self._history, moved=moved))
 
 
-def _merge_json(before: Any, mine: Any, their: Any, lost: _LossFlag) -> Any:
-    """A JSON value that both branches changed: objects by key, lists that grew one after the other."""
+def _merge_json(before: Any, mine: Any, their: Any, lost: list[Any]) -> Any:
+    """A JSON value that both branches changed: objects by key, lists that grew one after the other. What is lost of
+    `mine` is added to `lost`."""
     if mine == their or their == before:
         return mine
     if mine == before:
@@ -462,7 +432,7 @@ def _merge_json(before: Any, mine: Any, their: Any, lost: _LossFlag) -> Any:
         start: list[Any] = cast("list[Any]", before) if isinstance(before, list) else []
         if first[: len(start)] == second[: len(start)] == start:
             return first + second[len(start) :]
-    lost.any = True
+    lost.append(mine)
     return cast("Any", their)
 
 

@@ -15,7 +15,9 @@ from typing import Protocol
 
 from agentworld_sim.ports import Engine, EngineSession, MovableSession
 from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.turns import Turn
 
 MOST_LIVE = 64
 """Worlds with a live engine, per process, where it may have files enough open: about 0.3 MB each. For the others it
@@ -48,14 +50,7 @@ class IdleSessions:
     async def open(
         self, engine: Engine, state: WorldState, blobs: Blobs, own: EngineSession | None
     ) -> EngineSession:
-        """A session of `engine` in `state`.
-
-        Args:
-            engine: Whose.
-            state: Where it shall be.
-            blobs: Where contents are found.
-            own: A session of the same engine and world in another state; used up.
-        """
+        """A session of `engine` in `state`. `own`, the world's session in another state, is used up."""
         session = own or self._take(engine)
         if isinstance(session, MovableSession):
             try:
@@ -90,6 +85,50 @@ class IdleSessions:
         return None
 
 
+class LiveSessions:
+    """The engine sessions of one world that are up, each at a point of its history."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._live)
+
+    async def open(
+        self, base: WorldRef, state: WorldState, blobs: Blobs, engine: Engine
+    ) -> EngineSession:
+        """The session of an engine at a point, in the state there."""
+        ref, _, session = self._live.pop(engine.name, (None, None, None))
+        if session is None or ref != base:
+            session = await idle_sessions.open(engine, state, blobs, session)
+        self._live[engine.name] = (base, engine, session)
+        return session
+
+    def follow(self, turn: Turn, engine: str, *, altered: bool) -> None:
+        """Goes on to the point after a turn that `engine` answered.
+
+        Args:
+            altered: Whether the turn changed other things than the session did.
+        """
+        change = turn.change
+        for name, (ref, of, session) in list(self._live.items()):
+            if altered:
+                session.close()
+                del self._live[name]
+            # Another engine's session knows what this one changed only if that is nothing.
+            elif ref == turn.parent and (name == engine or not (change.files or change.sessions)):
+                self._live[name] = (turn.ref, of, session)
+
+    def discard(self, *, unharmed: bool = False) -> None:
+        """Gives all up; those that are as the history says may serve other worlds."""
+        live, self._live = self._live, {}
+        for _, engine, session in live.values():
+            if unharmed:
+                idle_sessions.keep(engine, session)
+            else:
+                session.close()
+
+
 class Restable(Protocol):
     """A world, as far as this module cares."""
 
@@ -102,10 +141,7 @@ class LiveWorlds:
     """The worlds that have a live engine, the one used last at the end."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """
-        Args:
-            limit: Most of them; by default what the process's limit of open files allows.
-        """
+        """`limit` is by default what the process's limit of open files allows."""
         self._limit = limit
         self._guard = threading.Lock()
         self._worlds: dict[int, weakref.ref[Restable]] = {}

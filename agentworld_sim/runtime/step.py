@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, require_accepted
-from agentworld_sim.controls import Control, Step, control_values, failure_of
+from agentworld_sim.controls import Control, control_values, failure_of
 from agentworld_sim.controls.control_list import control_failure, instruction_of, offered_tools
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import AgentworldError, ObservationRejected, UnknownToolError
@@ -16,42 +16,15 @@ from agentworld_sim.ports import (
     Answer,
     Engine,
     EngineSession,
-    TurnContext,
+    StepContext,
 )
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.refs import WorldRef
-from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, CheckVerdict, Observation, Turn
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What goes into a turn."""
-
-    tool: ToolSpec
-    engine: str
-    """Name of the engine that the tool is bound to; empty for a tool that only a control knows."""
-    answer: Answer
-    verdicts: tuple[CheckVerdict, ...]
-    altered: bool
-    """The change is not what the engine's live session did, which is of no more use."""
-
-    def to_turn(self, parent: WorldRef, call: ToolCall) -> Turn:
-        """The turn after `parent`."""
-        tool, answer = self.tool, self.answer
-        return Turn(
-            parent=parent,
-            call=call,
-            action=domain(tool.domain).action(call, tool) if tool.domain else Action(""),
-            observation=answer.observation,
-            change=answer.change,
-            inner=answer.inner,
-            checks=self.verdicts,
-            exchanges=answer.exchanges,
-        )
 
 
 class Pipeline:
@@ -59,21 +32,17 @@ class Pipeline:
 
     def __init__(
         self,
-        call: ToolCall,
-        context: TurnContext,
+        context: StepContext,
         *,
         open_live: Callable[[Engine], Awaitable[EngineSession]],
-        state_at: Callable[[WorldRef], Awaitable[WorldState]],
         bound: Callable[[str], tuple[ToolSpec, Engine]],
         checks: Sequence[Check],
         controls: Sequence[Control],
     ) -> None:
         """
         Args:
-            call: What is to be answered.
-            context: What an engine may look at.
+            context: What is to be answered; its tool is looked up here.
             open_live: Gives the live session of an engine on the context's state.
-            state_at: Gives the state at a point of the history.
             bound: The tool of a name as bound, and its engine; raises if it may not be answered.
             checks: Rules that an engine's answer must pass.
             controls: In order, the outermost first.
@@ -84,7 +53,7 @@ class Pipeline:
             ArgumentsError: the arguments do not fit its schema.
             ControlFailure: a control raised.
         """
-        self._listing = context.tools
+        call, self._listing = context.call, context.tools
         if controls:
             self._listing = offered_tools(controls, context.tools, context.state)
         # What is not offered may still be called: a control says what becomes of it.
@@ -94,23 +63,14 @@ class Pipeline:
             self._own = bound(call.name)
         tool = tool or bound(call.name)[0]
         check_arguments(tool, call.arguments)
-        if controls:
-            streams = all(control.allows_streaming for control in controls)
-            context = replace(
-                context,
-                # What a control changes afterwards shall not be read before.
-                on_delta=context.on_delta if streams else None,
-                instruction=instruction_of(controls),
-            )
-        self._context = context
-        self._step = Step(
-            call=call,
-            tool=tool,
-            state=context.state,
-            seed=context.seed,
-            history=context.history,
-            state_at=state_at,
-        )
+        if controls and not all(control.allows_streaming for control in controls):
+            # What a control changes afterwards shall not be read before.
+            context = replace(context, on_delta=None)
+        self._step = replace(context, tool=tool, instruction=instruction_of(controls))
+        self.engine = self._own[1].name if self._own else ""
+        """Name of the engine that the tool is bound to; empty for a tool that only a control knows."""
+        self.altered = False
+        """Whether the change is not what the engine's live session did, which is then of no more use."""
         self._open_live = open_live
         self._bound = bound
         self._checks = checks
@@ -121,8 +81,8 @@ class Pipeline:
         self._live: StateChange | None = None
         self._used = False
 
-    async def run(self) -> StepResult:
-        """Answers the call.
+    async def run(self, parent: WorldRef) -> Turn:
+        """The turn after `parent`.
 
         Raises:
             WorldFailure: no acceptable answer.
@@ -132,14 +92,21 @@ class Pipeline:
         except AgentworldError as error:
             error.exchanges = self._exchanges
             raise
-        if answer.exchanges != self._exchanges:
-            # An answer that a control did not use was paid for as well.
-            answer = replace(answer, exchanges=self._exchanges)
-        engine = self._own[1].name if self._own else ""
-        altered = answer.change is not self._live and self._session_differs(answer.change)
-        return StepResult(self._step.tool, engine, answer, self._verdicts, altered)
+        self.altered = answer.change is not self._live and self._session_differs(answer.change)
+        call, tool = self._step.call, self._step.tool
+        return Turn(
+            parent=parent,
+            call=call,
+            action=domain(tool.domain).action(call, tool) if tool.domain else Action(""),
+            observation=answer.observation,
+            change=answer.change,
+            inner=answer.inner,
+            checks=self._verdicts,
+            # Also of an answer that a control did not use: it was paid for as well.
+            exchanges=self._exchanges,
+        )
 
-    async def _answer(self, number: int, step: Step) -> Answer:
+    async def _answer(self, number: int, step: StepContext) -> Answer:
         """The answer of the control of this number, or of the engine behind the last."""
         if number == len(self._controls):
             return await self._from_engine(step)
@@ -147,7 +114,7 @@ class Pipeline:
         given: list[Observation] = []
         failed: list[BaseException] = []
 
-        async def next(inner: Step) -> Answer:
+        async def next(inner: StepContext) -> Answer:
             try:
                 if inner.call is not step.call:
                     self._require_possible(control, inner.call)
@@ -189,7 +156,7 @@ class Pipeline:
             lists = [one for one in self._controls if type(one).tools is not Control.tools]
             raise control_failure(lists[-1], error) from error
 
-    async def _from_engine(self, step: Step) -> Answer:
+    async def _from_engine(self, step: StepContext) -> Answer:
         asked = step.call is self._step.call
         tool, engine = (asked and self._own) or self._bound(step.call.name)
         if asked and tool.name not in self._listing:
@@ -200,9 +167,7 @@ class Pipeline:
             self._require_fitting(tool, step.call)
         if tool is not step.tool:
             step = replace(step, tool=tool)
-        context, begun = self._context, self._context.state
-        if step.state is not begun or step.seed != context.seed:
-            context = replace(context, state=step.state, seed=step.seed)
+        begun = self._step.state
         # A session knows of files and sessions; the rest of the state is the context's.
         live = (
             self._own is not None
@@ -215,9 +180,9 @@ class Pipeline:
         session: EngineSession | None = None
         try:
             session = await (
-                self._open_live(engine) if live else engine.open(step.state, context.blobs)
+                self._open_live(engine) if live else engine.open(step.state, step.blobs)
             )
-            answer, verdicts = await _checked_answer(step, engine, session, context, self._checks)
+            answer, verdicts = await _answer_and_check(step, engine, session, self._checks)
         except AgentworldError as error:
             self._exchanges += error.exchanges
             raise
@@ -254,12 +219,8 @@ def _without_controls(change: StateChange) -> dict[str, Any]:
     return {key: value for key, value in change.values.items() if key not in own}
 
 
-async def _checked_answer(
-    given: Step,
-    engine: Engine,
-    session: EngineSession,
-    context: TurnContext,
-    checks: Sequence[Check],
+async def _answer_and_check(
+    step: StepContext, engine: Engine, session: EngineSession, checks: Sequence[Check]
 ) -> tuple[Answer, tuple[CheckVerdict, ...]]:
     """The answer that every check accepts, and all verdicts on the way to it."""
     verdicts: list[CheckVerdict] = []
@@ -269,24 +230,22 @@ async def _checked_answer(
     async def judge(call: ToolCall, tool: ToolSpec, answer: Answer, *, whole: bool = True) -> None:
         if whole:
             own = domain(tool.domain).checks if tool.domain else ()
-            rules, history = (*checks, *own), await context.history()
+            rules, history = (*checks, *own), await step.history()
         else:
             # What an engine computed around imagined parts agrees with the state; the parts were judged
             # when they were given.
             rules, history = tuple(check for check in checks if check.scope == "all"), ()
-        after = given.state.after(answer.change)
-        judged = CheckInput(
-            call, tool, answer.observation, given.state, after, context.blobs, history
-        )
+        after = step.state.after(answer.change)
+        judged = CheckInput(call, tool, answer.observation, step.state, after, step.blobs, history)
         found = judge_all(rules, judged, attempt=next(attempts))
         verdicts.extend(found)
         require_accepted(found, call)
         accepted.append(answer.observation)
 
-    answer = await session.answer(given.call, given.tool, replace(context, judge=judge))
+    answer = await session.answer(replace(step, judge=judge))
     if answer.observation not in accepted[-1:]:
         try:
-            await judge(given.call, given.tool, answer, whole=engine.route == "imagine")
+            await judge(step.call, step.tool, answer, whole=engine.route == "imagine")
         except ObservationRejected as rejected:
             rejected.exchanges = _with_problem(answer.exchanges, rejected.reasons)
             raise

@@ -1,4 +1,4 @@
-"""Calling asynchronous code from synchronous code, also inside a running event loop."""
+"""Calling asynchronous code from synchronous code, also inside a running event loop; and a lock between event loops."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import atexit
 import os
 import threading
+from collections import deque
 from collections.abc import Coroutine
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as TookTooLong
+from concurrent.futures import Future, TimeoutError as TookTooLong
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
@@ -101,3 +101,68 @@ def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int
     thread.join(ENDING_SECONDS)
     if not thread.is_alive():
         loop.close()
+
+
+class TurnLock:
+    """An asynchronous mutex, held across awaits, first come, first served. `asyncio.Lock` belongs to one loop; a world is
+    used from the user's and, through the sync wrappers, from ours."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Of whoever has the lock, where it is known."""
+        self._waiting: deque[tuple[Future[None], asyncio.AbstractEventLoop]] = deque()
+
+    def try_acquire(self) -> bool:
+        """Takes the lock if nobody has it; `release` gives it back."""
+        with self._guard:
+            if self._held:
+                return False
+            self._held = True
+            return True
+
+    async def __aenter__(self) -> None:
+        """Takes the lock, or waits for it.
+
+        Raises:
+            UsageError: somebody waits synchronously for this, on the event loop of one who goes before:
+                nobody would ever get on.
+        """
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            if not self._held:
+                self._held, self._loop = True, loop
+                return
+            self._refuse_deadlock()
+            turn: Future[None] = Future()
+            self._waiting.append((turn, loop))
+        try:
+            await asyncio.wrap_future(turn)
+        except asyncio.CancelledError:
+            # `wrap_future` has cancelled the future; if it was our turn already, pass it on.
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        with self._guard:
+            self._loop = None
+            while self._waiting:
+                turn, loop = self._waiting.popleft()
+                if turn.set_running_or_notify_cancel():
+                    self._loop = loop
+                    turn.set_result(None)
+                    return
+            self._held = False
+
+    def _refuse_deadlock(self) -> None:
+        blocked = blocked_loop()
+        if blocked is not None and blocked in (self._loop, *(loop for _, loop in self._waiting)):
+            raise UsageError(
+                "a synchronous call was made on an event loop while a call to the same world was being"
+                " answered there: both would wait for ever. Await the asynchronous method there instead."
+            )

@@ -31,7 +31,7 @@ from agentworld_sim.scenario._types import (
 from agentworld_sim.scenario.tables import TableName
 
 
-class _Owned(Strict):
+class _Entry(Strict):
     mtime: Instant | None = None
     """When it was last changed; the scenario's clock by default."""
     owner: Account | None = None
@@ -40,7 +40,7 @@ class _Owned(Strict):
     """The owner's name by default."""
 
 
-class TextFile(_Owned):
+class TextFile(_Entry):
     """A file with this text, in UTF-8."""
 
     text: str
@@ -49,7 +49,7 @@ class TextFile(_Owned):
     """Permission bits; 0644 by default."""
 
 
-class Base64File(_Owned):
+class Base64File(_Entry):
     """A file with any content."""
 
     base64: Base64
@@ -58,7 +58,7 @@ class Base64File(_Owned):
     """Permission bits; 0644 by default."""
 
 
-class CopiedFile(_Owned):
+class CopiedFile(_Entry):
     """A file or a whole folder from beside the scenario file."""
 
     from_: RelativePath = Field(alias="from")
@@ -67,7 +67,7 @@ class CopiedFile(_Owned):
     """Permission bits of a file; 0755 if its owner may run it and 0644 otherwise by default."""
 
 
-class Directory(_Owned):
+class Directory(_Entry):
     """An empty directory, or the mode and owner of one that other entries fill."""
 
     directory: Literal[True]
@@ -76,14 +76,14 @@ class Directory(_Owned):
     """Permission bits; 0755 by default."""
 
 
-class Link(_Owned):
+class Link(_Entry):
     """A symbolic link."""
 
     link: LinkTarget
     """What it points to, as written in the link."""
 
 
-FILE_FORMS: dict[str, type[_Owned]] = {
+FILE_FORMS: dict[str, type[_Entry]] = {
     "text": TextFile,
     "base64": Base64File,
     "from": CopiedFile,
@@ -122,7 +122,16 @@ FileSpec = Annotated[
     ),
 ]
 
-_CONDITIONS = ("exists", "equals", "contains", "matches", "unchanged")
+
+def _require_one(goal: Strict, *conditions: str) -> None:
+    given = [name for name in conditions if getattr(goal, name) is not None]
+    if len(given) != 1:
+        found = " and ".join(given) if given else "none"
+        message = (
+            f"found {found} of the conditions {', '.join(conditions)}; allowed: exactly one. "
+            "Write one goal for each condition."
+        )
+        raise KeyedProblems([((), message)])
 
 
 class FileGoal(Strict):
@@ -142,15 +151,8 @@ class FileGoal(Strict):
     """The content is what it was at the start."""
 
     @model_validator(mode="after")
-    def _one_condition(self) -> FileGoal:
-        given = [name for name in _CONDITIONS if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "none"
-            message = (
-                f"found {found} of the conditions {', '.join(_CONDITIONS)}; allowed: exactly one. "
-                "Write one goal for each condition."
-            )
-            raise KeyedProblems([((), message)])
+    def _check_condition(self) -> FileGoal:
+        _require_one(self, "exists", "equals", "contains", "matches", "unchanged")
         return self
 
 
@@ -166,8 +168,6 @@ class CommandGoal(Strict):
     stdout_equals: str | None = None
     """All of what it prints."""
 
-
-_RECORD_CONDITIONS = ("added", "changed", "deleted")
 
 Fields = Annotated[Mapping[str, JsonValue], Field(min_length=1)]
 
@@ -187,15 +187,8 @@ class RecordGoal(Strict):
     """Fields of records that were there at the start; none of them is there any more."""
 
     @model_validator(mode="after")
-    def _one_condition(self) -> RecordGoal:
-        given = [name for name in _RECORD_CONDITIONS if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "none"
-            message = (
-                f"found {found} of the conditions {', '.join(_RECORD_CONDITIONS)}; allowed: exactly "
-                "one. Write one goal for each condition."
-            )
-            raise KeyedProblems([((), message)])
+    def _check_condition(self) -> RecordGoal:
+        _require_one(self, "added", "changed", "deleted")
         if (self.changed is None) != (self.where is None):
             message = (
                 "`where` and `changed` belong together: `where` names records by their fields at the "

@@ -1,5 +1,5 @@
 """A YAML or JSON text becomes plain values, with the line and column of each; and the messages about what is wrong
-with them: where, what was found, what is allowed, what next.
+with them, also by what pydantic found: where, what was found, what is allowed, what next.
 
 The values are JSON's: no dates, no octal numbers, no `yes` for true (YAML 1.2's core schema). No
 tag builds an object, repeated keys are errors, and aliases cannot grow without bound.
@@ -12,11 +12,16 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast, get_args
 
 import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from agentworld_sim.errors import ScenarioError
+from agentworld_sim.errors import ScenarioError, nearest
+from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
+from agentworld_sim.scenario._sections import ToolObject
+from agentworld_sim.scenario._types import KeyedProblems, unknown_key
 
 MAX_SHOWN = 10
 
@@ -210,16 +215,13 @@ class _YamlReader:
         self.document.values[key] = place
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise error_at(
-                self.document.source,
+            raise self._error(
                 place,
                 f"more than {MAX_NODES:,} values, aliases included. Move files out of the "
                 "scenario with `from` or `files_from`.",
             )
         if len(key) > MAX_DEPTH:
-            raise error_at(
-                self.document.source, place, f"nested more than {MAX_DEPTH} deep. Flatten it."
-            )
+            raise self._error(place, f"nested more than {MAX_DEPTH} deep. Flatten it.")
 
     def key(self, key: Key, place: Place) -> None:
         first = self.document.keys.setdefault(key, place)
@@ -233,30 +235,27 @@ class _YamlReader:
             )
 
     def read(self, text: str) -> Document:
-        source = self.document.source
         try:
             node: yaml.Node | None = _Loader(text).get_single_node()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the stubs
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
             what = ", ".join(part for part in (error.context, error.problem) if part)
-            raise error_at(source, place, f"not valid YAML: {what}.") from error
+            raise self._error(place, f"not valid YAML: {what}.") from error
         except yaml.reader.ReaderError as error:
             before = text[: error.position]
             place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
             character = f"U+{ord(text[error.position]):04X}" if error.position < len(text) else "?"
-            raise error_at(
-                source,
+            raise self._error(
                 place,
                 f"not valid YAML: the character {character} is not allowed. "
                 "Write it as an escape in double quotes, or the content as base64.",
             ) from error
         except RecursionError as error:
-            raise error_at(source, Place(1, 1), "nested too deeply. Flatten it.") from error
+            raise self._error(Place(1, 1), "nested too deeply. Flatten it.") from error
         if node is None:
-            raise error_at(
-                source, Place(1, 1), "the file is empty. Start with `name:` and `domains:`."
-            )
+            message = "the file is empty. Start with `name:` and `domains:`."
+            raise self._error(Place(1, 1), message)
         self.document.value = self._value(node, ())
         return self.document
 
@@ -277,9 +276,7 @@ class _YamlReader:
         for name_node, value_node in node.value:
             place = _place(name_node)
             if not isinstance(name_node, yaml.ScalarNode):
-                raise error_at(
-                    self.document.source, place, "a key must be text, not a list or a mapping."
-                )
+                raise self._error(place, "a key must be text, not a list or a mapping.")
             name = name_node.value
             self.key((*key, name), place)
             yield name, self._value(value_node, (*key, name))
@@ -301,16 +298,18 @@ class _YamlReader:
                     self.document.problems.append(Problem(place, key, TOO_LARGE))
                 return value
         except ValueError as error:
-            raise error_at(self.document.source, place, f"not a number: {text[:40]!r}.") from error
+            raise self._error(place, f"not a number: {text[:40]!r}.") from error
         raise self._no_tag(tag, place)
 
     def _no_tag(self, tag: str, place: Place) -> ScenarioError:
-        return error_at(
-            self.document.source,
+        return self._error(
             place,
             f"the tag {tag!r} is not allowed. Write plain text, numbers, lists and mappings; "
             "binary content goes under `base64`.",
         )
+
+    def _error(self, place: Place, message: str) -> ScenarioError:
+        return error_at(self.document.source, place, message)
 
 
 def _place(node: yaml.Node) -> Place:
@@ -336,3 +335,118 @@ def source_text(data: bytes, source: str) -> str:
         raise error_at(
             source, place, f"byte 0x{data[error.start]:02x} is not UTF-8. Save the file as UTF-8."
         ) from error
+
+
+FORMS: dict[str, type[BaseModel]] = {
+    **{f"<{form}>": model for form, model in FILE_FORMS.items()},
+    "<plain>": FILE_FORMS["text"],
+    "<toolkit>": ToolObject,
+    "<tool>": ToolObject,
+    **GOAL_FORMS,
+}
+"""pydantic puts the chosen arm of a union into a location; nobody wrote it in the file."""
+
+_ALLOWED = {
+    "string_type": "text. Put it in double quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping of keys to values",
+    "mapping_type": "a mapping of keys to values",
+    "model_type": "a mapping of keys to values",
+    "model_attributes_type": "a mapping of keys to values",
+    "greater_than_equal": "{ge} or more",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "{le} or less",
+    "literal_error": "{expected}",
+    "string_too_short": "text that is not empty",
+    "too_short": "at least {min_length} of them",
+}
+
+
+def problems_of(
+    error: ValidationError, document: Document, model: type[BaseModel]
+) -> list[Problem]:
+    """The problems that `error` tells of, placed in `document`."""
+    found: list[Problem] = []
+    for details in error.errors(include_url=False):
+        found.extend(_problems(details, document, model))
+    return found
+
+
+def _problems(details: ErrorDetails, document: Document, top: type[BaseModel]) -> Iterator[Problem]:
+    loc = details["loc"]
+    about_key = bool(loc) and loc[-1] == "[key]"
+    key: Key = tuple(part for part in loc if part not in FORMS and part != "[key]")
+    context: dict[str, Any] = details.get("ctx") or {}
+    inner = context.get("error")
+    if isinstance(inner, KeyedProblems):
+        for below, message in inner.problems:
+            yield Problem(document.place(key + below), key + below, message)
+    elif details["type"] == "missing":
+        yield Problem(document.place(key[:-1]), key, f"required, but not there. Add `{key[-1]}:`.")
+    elif details["type"] == "extra_forbidden":
+        fields = _model_at(loc[:-1], top).model_fields
+        message = unknown_key(str(key[-1]), (one.alias or name for name, one in fields.items()))
+        yield Problem(document.place(key, of_key=True), key, message)
+    else:
+        value = key[-1] if about_key else details["input"]
+        allowed = _expectation(details, value, context).rstrip(".")
+        ending = "" if allowed.endswith("?") else "."
+        message = f"found {_describe(value)}; allowed: {allowed}{ending}"
+        yield Problem(document.place(key, of_key=about_key), key, message)
+
+
+def _expectation(details: ErrorDetails, value: object, context: dict[str, Any]) -> str:
+    kind = details["type"]
+    if kind == "allowed":
+        return str(context["text"])
+    if kind in ("file_form", "goal_form"):
+        return form_hint(kind, value)
+    if context.get("expected") == "True":
+        return "true"
+    if kind in _ALLOWED:
+        hint = ""
+        if kind == "literal_error" and isinstance(value, str):
+            hint = nearest(value, [word.strip("',") for word in str(context["expected"]).split()])
+        return _ALLOWED[kind].format(**context) + (f".{hint}" if hint else "")
+    return details["msg"]
+
+
+def _model_at(loc: tuple[str | int, ...], model: type[BaseModel]) -> type[BaseModel]:
+    """The innermost model around a location, in which pydantic also names the arms of unions."""
+    for part in loc:
+        if part in FORMS:
+            model = FORMS[part]
+        else:
+            fields = {field.alias or name: field for name, field in model.model_fields.items()}
+            if part in fields:
+                model = next(_models_in(fields[part].annotation), model)
+    return model
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def _describe(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        keys = [str(key) for key in cast("dict[object, object]", value)]
+        return f"a mapping with the keys {', '.join(keys[:5])}" if keys else "an empty mapping"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…" + text[0]

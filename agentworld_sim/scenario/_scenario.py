@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -24,11 +23,11 @@ from pydantic import (
 
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
-from agentworld_sim.ingest.folders import IngestResult
+from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
-from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._content import FileSpec, Goal
 from agentworld_sim.scenario._sections import (
+    AnswerSpec,
     ControlSpec,
     Limits,
     MachineSpec,
@@ -51,6 +50,7 @@ from agentworld_sim.scenario._types import (
     Instant,
     KeyedProblems,
     Natural,
+    Problems,
     RelativePath,
     Slug,
     Strict,
@@ -64,21 +64,34 @@ from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.tools import Access, DomainName, ToolSpec
 
 if TYPE_CHECKING:
+    from agentworld_sim.ingest.folders import IngestResult
     from agentworld_sim.ports import PromptContext
 
-GROUP = "agentworld.scenarios"
 FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
+
+
+def _scenario_folder(module: object) -> Path:
+    folder = getattr(module, "SCENARIOS", None)
+    if not isinstance(folder, Path) or not folder.is_dir():
+        raise TypeError(f"SCENARIOS is {folder!r}, not the Path of a directory")
+    return folder
+
+
+scenario_folders = Registry[Path](
+    "agentworld.scenarios", what="collection of scenarios", builtin=dict, read=_scenario_folder
+)
+"""The folders of scenarios that packages ship."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
     """The scenario files of all installed packages, by name.
 
     Raises:
-        ScenarioError: a package's entry point does not work, or two packages use one name.
+        UsageError: a package's entry point does not work, or two packages use one name.
     """
     found: dict[str, Path] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        for name, path in _scenarios_in(_directory(point)):
+    for package in scenario_folders.names():
+        for name, path in _scenarios_in(scenario_folders.get(package)):
             first = found.setdefault(name, path)
             if first.resolve() != path.resolve():
                 raise ScenarioError(
@@ -86,24 +99,6 @@ def shipped_scenarios() -> dict[str, Path]:
                     "Uninstall one of them, or load the file by its path."
                 )
     return dict(sorted(found.items()))
-
-
-def _directory(point: EntryPoint) -> Path:
-    package = point.dist.name if point.dist else "an installed package"
-    try:
-        module = point.load()
-    except Exception as error:
-        raise ScenarioError(
-            f"the scenarios of {package!r} cannot be listed: {point.value!r} failed to import "
-            f"({type(error).__name__}: {error}). Reinstall or remove the package."
-        ) from error
-    directory = getattr(module, "SCENARIOS", None)
-    if not isinstance(directory, Path) or not directory.is_dir():
-        raise ScenarioError(
-            f"the scenarios of {package!r} cannot be listed: {point.value}.SCENARIOS is "
-            f"{directory!r}, not the Path of a directory. Reinstall or remove the package."
-        )
-    return directory
 
 
 def _scenarios_in(directory: Path) -> Iterator[tuple[str, Path]]:
@@ -216,8 +211,12 @@ class Scenario(Strict):
             ScenarioError: it is invalid. The message lists every problem, up to ten.
         """
         # YAML takes its time, and a world that is made without a file needs none.
-        from agentworld_sim.scenario._checking import problems_of
-        from agentworld_sim.scenario._document import Problem, problems_error, read_document
+        from agentworld_sim.scenario._document import (
+            Problem,
+            problems_error,
+            problems_of,
+            read_document,
+        )
 
         document = read_document(text, source)
         base = None if base_dir is None else Path(base_dir)
@@ -265,8 +264,7 @@ class Scenario(Strict):
         try:
             scenario = cls.model_validate(fields)
         except ValidationError as error:
-            from agentworld_sim.scenario._checking import problems_of
-            from agentworld_sim.scenario._document import problems_error, read_document
+            from agentworld_sim.scenario._document import problems_error, problems_of, read_document
 
             document = read_document("{}", "from_directory")
             raise problems_error("from_directory", problems_of(error, document, cls)) from error
@@ -291,25 +289,26 @@ class Scenario(Strict):
         """The files of the world's first moment, and what of the named folders was left out.
 
         Raises:
-            ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
+            ScenarioError: as `initial_tree`.
         """
-        return TreeSource(
-            self._source,
-            self._base_dir,
-            self.clock_us,
-            self.machine,
-            self.files,
-            self.files_from,
-            self.limits,
-        ).build(blobs)
+        from agentworld_sim.ingest.folders import IngestResult
+
+        source = self._tree_source()
+        tree = source.build(blobs)
+        sizes = [entry.size for entry in tree.values() if entry.kind == "file"]
+        return IngestResult(tree, tuple(source.skipped), len(sizes), sum(sizes))
 
     def initial_tree(self, blobs: Blobs) -> FileTree:
         """The files of the world's first moment.
 
         Raises:
-            ScenarioError: as `initial_files`.
+            ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
         """
-        return self.initial_files(blobs).tree
+        return self._tree_source().build(blobs)
+
+    def _tree_source(self) -> TreeSource:
+        place, files = (self._source, self._base_dir, self.clock_us), (self.files, self.files_from)
+        return TreeSource(*place, self.machine, *files, self.limits)
 
     def to_prompt_context(self) -> PromptContext:
         """What whoever imagines for its worlds is told."""
@@ -318,6 +317,13 @@ class Scenario(Strict):
         prompt_context = self.model.to_prompt_context(self.instruction, self.machine.env)
         files_sum = machine_sum(self.machine.to_machine())
         return replace(prompt_context, files_sum=files_sum, seed=self.seed)
+
+    def table_options(self) -> dict[str, Any]:
+        """What the table engine takes: what it says of operations and of tables."""
+        return {
+            "operations": {name: spec.to_operation(name) for name, spec in self.operations.items()},
+            "tables": {name: spec.to_table(name) for name, spec in self.tables.items()},
+        }
 
     def canonical(self) -> str:
         """Everything that makes the world what it is, as one line of JSON with sorted keys.
@@ -364,19 +370,15 @@ class Scenario(Strict):
         for number, tool in enumerate(self.tools):
             name = tool.name if isinstance(tool, ToolObject) else tool
             if name in names:
-                problems.append(
-                    (("tools", number), f"{name!r} is listed twice. Remove one of the two.")
-                )
+                message = f"{name!r} is listed twice. Remove one of the two."
+                problems.append((("tools", number), message))
             names.add(name)
             if isinstance(tool, ToolObject):
                 problems += self._tool_problems(number, tool)
-        if problems:
-            raise KeyedProblems(problems)
+        KeyedProblems.raise_for(problems)
         return self
 
-    def _tool_problems(
-        self, number: int, tool: ToolObject
-    ) -> list[tuple[tuple[str | int, ...], str]]:
+    def _tool_problems(self, number: int, tool: ToolObject) -> Problems:
         known = ", ".join(self.domains)
         if tool.domain is None and len(self.domains) > 1:
             message = (

@@ -1,4 +1,4 @@
-"""The sections of a scenario: machine, tools, limits, routes, model and controls."""
+"""The sections of a scenario: machine, tools, answers, limits, routes, model and controls."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from pydantic import (
     Discriminator,
     Field,
     GetJsonSchemaHandler,
+    JsonValue,
     Tag,
     create_model,
+    model_serializer,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from agentworld_sim.controls import Control, control_kinds
-from agentworld_sim.controls.kinds import BUILTIN_KINDS
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.controls.control_list import BUILTIN_KINDS
+from agentworld_sim.errors import UsageError
 from agentworld_sim.scenario._types import (
     AbsolutePath,
     Account,
@@ -32,11 +34,13 @@ from agentworld_sim.scenario._types import (
     Hostname,
     KeyedProblems,
     Positive,
+    Problems,
     Slug,
     Strict,
     ToolName,
     Variable,
     mismatch,
+    unknown_key,
 )
 from agentworld_sim.types.tools import Access, DomainName, Route, ToolSpec
 
@@ -99,25 +103,19 @@ class MachineSpec(Strict):
 
     @model_validator(mode="after")
     def _check_users(self) -> MachineSpec:
-        problems: list[tuple[tuple[str | int, ...], str]] = []
+        problems: Problems = []
         names: dict[str, int] = {"root": -1}
         uids: dict[int, str] = {}
         for number, user in enumerate(self.users):
             if user.name in names:
-                problems.append(
-                    (("users", number, "name"), f"the user {user.name!r} is there already.")
-                )
+                message = f"the user {user.name!r} is there already."
+                problems.append((("users", number, "name"), message))
             elif user.uid in uids:
-                problems.append(
-                    (
-                        ("users", number, "uid"),
-                        f"the uid {user.uid} belongs to {uids[user.uid]!r}. Use another number.",
-                    )
-                )
+                message = f"the uid {user.uid} belongs to {uids[user.uid]!r}. Use another number."
+                problems.append((("users", number, "uid"), message))
             names[user.name] = number
             uids.setdefault(user.uid, user.name)
-        if problems:
-            raise KeyedProblems(problems)
+        KeyedProblems.raise_for(problems)
         return self
 
     @property
@@ -137,32 +135,20 @@ class MachineSpec(Strict):
         from agentworld_sim.types.files import normal_path
 
         users = [
-            User(
-                user.name,
-                user.uid,
-                user.uid if user.gid is None else user.gid,
-                user.home or f"/home/{user.name}",
-                user.shell,
-                user.gecos,
-            )
-            for user in self.users
+            User(one.name, one.uid, one.gid or one.uid, home, one.shell, one.gecos)
+            for one in self.users
+            for home in [one.home or f"/home/{one.name}"]
         ]
         if self.user != "root" and self.user not in {user.name for user in users}:
             taken = {user.uid for user in users}
             uid = next(n for n in range(_FIRST_UID, _FIRST_UID + len(taken) + 1) if n not in taken)
             users.append(User(self.user, uid, uid, self.home_path, "/bin/bash"))
-        return Machine(
-            hostname=self.hostname,
-            user=self.user,
-            home=self.home_path,
-            workdir=self.workdir_path,
-            cpus=self.cpus,
-            memory_kib=self.memory_kib,
-            disk_kib=self.disk_kib,
-            extra_users=tuple(users),
-            env=tuple(sorted(self.env.items())),
-            allowed_directories=tuple(normal_path(one) for one in self.allowed_directories),
-        )
+        said: dict[str, Any] = dict(self)
+        del said["users"]
+        said |= {"home": self.home_path, "workdir": self.workdir_path, "extra_users": tuple(users)}
+        said["env"] = tuple(sorted(self.env.items()))
+        said["allowed_directories"] = tuple(normal_path(one) for one in self.allowed_directories)
+        return Machine(**said)
 
 
 def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
@@ -224,6 +210,35 @@ ToolEntry = Annotated[
         },
     ),
 ]
+
+
+class AnswerSpec(Strict):
+    """What a tool answers, whatever it is called with. A text alone is `text`."""
+
+    text: str = ""
+    """The text that the agent reads."""
+    value: JsonValue = None
+    """A JSON value, which the agent reads as JSON."""
+    error: str = ""
+    """The tool fails with this."""
+    function: str = ""
+    """The function that was given to `World.create(answers=…)`, for the record: it must be given again."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"text": given}
+        if isinstance(given, AnswerSpec):
+            return given
+        if not isinstance(given, Mapping) or len(cast("Mapping[str, Any]", given)) != 1:
+            raise mismatch("a text, or a mapping with one of the keys text, value and error")
+        return cast("Mapping[str, Any]", given)
+
+    @model_serializer
+    def data(self) -> dict[str, Any]:
+        """The one key that was given."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class Limits(Strict):
@@ -311,12 +326,7 @@ class ModelSpec(Strict):
         return self.model_dump(include=names)
 
     def to_prompt_context(self, task: str, env: Mapping[str, str]) -> PromptContext:
-        """What the model is told.
-
-        Args:
-            task: What the agent is asked to do.
-            env: The machine's own variables; those named like a secret are kept out of prompts.
-        """
+        """What the model is told. Of `env`, what is named like a secret is kept out of prompts."""
         from agentworld_sim.ports import PromptContext
         from agentworld_sim.redaction.environment import secrets_of
 
@@ -358,7 +368,7 @@ class ControlSpec(Strict):
         problems = {
             key: _PROCESS_LOCAL.format(key)
             if key in local or callable(value)
-            else _unknown(key, model)
+            else unknown_key(key, ["kind", *model.model_fields])
             for key, value in said.items()
             if key not in model.model_fields or callable(value)
         }
@@ -399,12 +409,6 @@ _PROCESS_LOCAL = (
     "a Python function belongs to one process, and a scenario is data. Give a control that has one to"
     " World.create(controls=[…]); without it, remove `{}`."
 )
-
-
-def _unknown(key: str, model: type[Strict]) -> str:
-    known = sorted(["kind", *model.model_fields])
-    hint = nearest(key, known) or " Remove it or correct its name."
-    return f"unknown key.{hint} Known keys: {', '.join(known)}."
 
 
 @cache

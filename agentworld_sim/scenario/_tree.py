@@ -5,18 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from agentworld_sim.errors import ScenarioError, UsageError, nearest
-from agentworld_sim.ingest.folders import (
-    IngestLimits,
-    IngestResult,
-    SkippedFile,
-    read_inside,
-    tree_from_directory,
-)
 from agentworld_sim.scenario._content import (
     Base64File,
     CopiedFile,
@@ -35,6 +28,9 @@ from agentworld_sim.types.files import (
     blob_id,
     parent_of,
 )
+
+if TYPE_CHECKING:
+    from agentworld_sim.ingest.folders import SkippedFile
 
 
 class NameOnlyBlobs:
@@ -59,8 +55,10 @@ class TreeSource:
     files: Mapping[str, FileSpec]
     files_from: str | None
     limits: Limits
+    skipped: list[SkippedFile] = field(default_factory=list["SkippedFile"])
+    """What of the named folders was left out."""
 
-    def build(self, blobs: Blobs) -> IngestResult:
+    def build(self, blobs: Blobs) -> FileTree:
         """All files, with their parents and the working directory.
 
         Raises:
@@ -68,22 +66,18 @@ class TreeSource:
         """
         workdir = self.machine.workdir_path
         entries = {workdir: self._with_owner(workdir, FileEntry("directory", 0o755))}
-        skipped: list[SkippedFile] = []
         if self.files_from is not None:
-            entries.update(self._folder("files_from", self.files_from, workdir, blobs, skipped))
+            entries.update(self._folder("files_from", self.files_from, workdir, blobs))
         for path, spec in sorted(self.files.items()):
-            entries.update(self._entries(path, spec, blobs, skipped))
+            entries.update(self._entries(path, spec, blobs))
         try:
             tree = FileTree.from_entries(entries.items(), directory_mtime_us=self.clock_us)
         except ValueError as error:
             raise ScenarioError(f"{self.source}: files: {error}. Move one of the two.") from error
-        sizes = [entry.size for entry in tree.values() if entry.kind == "file"]
-        self._check(sizes)
-        return IngestResult(tree, tuple(skipped), len(sizes), sum(sizes))
+        self._check([entry.size for entry in tree.values() if entry.kind == "file"])
+        return tree
 
-    def _entries(
-        self, path: str, spec: FileSpec, blobs: Blobs, skipped: list[SkippedFile]
-    ) -> Iterator[tuple[str, FileEntry]]:
+    def _entries(self, path: str, spec: FileSpec, blobs: Blobs) -> Iterator[tuple[str, FileEntry]]:
         match spec:
             case TextFile():
                 entry = _file(spec.text.encode(), _mode(spec.mode, 0o644), blobs)
@@ -94,15 +88,15 @@ class TreeSource:
             case Link():
                 entry = FileEntry("symlink", 0o777, content=spec.link)
             case CopiedFile():
-                yield from self._copy(path, spec, blobs, skipped)
+                yield from self._copy(path, spec, blobs)
                 return
             case _:
                 assert_never(spec)
         yield path, self._with_owner(path, entry, spec)
 
-    def _copy(
-        self, path: str, spec: CopiedFile, blobs: Blobs, skipped: list[SkippedFile]
-    ) -> Iterator[tuple[str, FileEntry]]:
+    def _copy(self, path: str, spec: CopiedFile, blobs: Blobs) -> Iterator[tuple[str, FileEntry]]:
+        from agentworld_sim.ingest.folders import read_inside
+
         key = f"files.{path}.from"
         try:
             host = read_inside(self._base(key), spec.from_, limit=self.limits.file_bytes)
@@ -112,7 +106,7 @@ class TreeSource:
                     f"{self.source}: files.{path}.mode: {spec.from_!r} is a folder, and its files "
                     "have their own modes. Remove `mode`."
                 ) from None
-            for below, entry in self._folder(key, spec.from_, path, blobs, skipped):
+            for below, entry in self._folder(key, spec.from_, path, blobs):
                 yield below, self._with_owner(below, entry, spec)
         except (OSError, UsageError) as error:
             raise self._trouble(key, error) from error
@@ -121,10 +115,12 @@ class TreeSource:
             yield path, self._with_owner(path, _file(host.data, mode, blobs), spec)
 
     def _folder(
-        self, key: str, relative: str, at: str, blobs: Blobs, skipped: list[SkippedFile]
+        self, key: str, relative: str, at: str, blobs: Blobs
     ) -> Iterator[tuple[str, FileEntry]]:
         """A folder beside the scenario file. Times and modes are made plain, as in a git checkout:
         the same scenario is the same world on every machine."""
+        from agentworld_sim.ingest.folders import IngestLimits, tree_from_directory
+
         limits = IngestLimits(self.limits.file_bytes, self.limits.files, self.limits.total_bytes)
         if trouble := unusable(self._base(key), relative):
             raise ScenarioError(f"{self.source}: {key}: {trouble}")
@@ -132,7 +128,7 @@ class TreeSource:
             found = tree_from_directory(self._base(key) / relative, blobs, at=at, limits=limits)
         except UsageError as error:
             raise self._trouble(key, error) from error
-        skipped.extend(found.skipped)
+        self.skipped.extend(found.skipped)
         for path, entry in found.tree.items():
             if path == at or path.startswith(at.rstrip("/") + "/"):
                 mode = entry.mode if entry.kind == "symlink" else _plain_mode(entry.mode)

@@ -19,11 +19,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.regex import lazy_compile
@@ -80,6 +81,10 @@ def _attribute_docs(cls: type) -> dict[str, str]:
     return found
 
 
+Problems = list[tuple[tuple[str | int, ...], str]]
+"""Keys, and what is wrong there."""
+
+
 class KeyedProblems(ValueError):
     """Problems between fields: each with the key it is about, relative to the model that checks."""
 
@@ -87,10 +92,22 @@ class KeyedProblems(ValueError):
         self.problems = tuple(problems)
         super().__init__("; ".join(message for _, message in self.problems))
 
+    @classmethod
+    def raise_for(cls, problems: Problems) -> None:
+        """Raises if there are any."""
+        if problems:
+            raise cls(problems)
+
 
 def mismatch(text: str) -> PydanticCustomError:
     """A value does not fit; `text` is what would, and what to do."""
     return PydanticCustomError("allowed", "{text}", {"text": text})
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    known = sorted(known)
+    hint = nearest(key, known) or " Remove it or correct its name."
+    return f"unknown key.{hint} Known keys: {', '.join(known)}."
 
 
 def to_us(moment: datetime) -> int:
@@ -161,16 +178,27 @@ def _regex(pattern: str) -> str:
     return pattern
 
 
-def matching(pattern: str, text: str) -> Any:
-    """A validator of texts that `pattern` describes in full; `text` says what is allowed."""
-    compiled = lazy_compile(pattern)
+class Matching:
+    """Metadata of texts that `pattern` describes in full; `text` says what is allowed."""
 
-    def check(value: str) -> str:
-        if not compiled.fullmatch(value):
-            raise mismatch(text)
+    def __init__(self, pattern: str, text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._compiled = lazy_compile(pattern)
+
+    def _check(self, value: str) -> str:
+        if not self._compiled.fullmatch(value):
+            raise mismatch(self._text)
         return value
 
-    return AfterValidator(check)
+    def __get_pydantic_core_schema__(
+        self, source: type, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "string", "pattern": f"^{self._pattern}$"}
 
 
 def _domain(value: Any) -> Any:
@@ -209,35 +237,31 @@ Regex = Annotated[
 ]
 Domain = Annotated[DomainName, BeforeValidator(_domain)]
 
-_SLUG = r"[a-z0-9]+(?:[-_.][a-z0-9]+)*"
 Slug = Annotated[
     str,
-    matching(_SLUG, "lower-case letters, digits and single hyphens, such as 'failing-test'"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_SLUG}$"}),
+    Matching(
+        r"[a-z0-9]+(?:[-_.][a-z0-9]+)*",
+        "lower-case letters, digits and single hyphens, such as 'failing-test'",
+    ),
 ]
-_ACCOUNT = r"[a-z_][a-z0-9_-]{0,31}"
 Account = Annotated[
-    str,
-    matching(_ACCOUNT, "the name of a user or group, such as 'www-data'"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_ACCOUNT}$"}),
+    str, Matching(r"[a-z_][a-z0-9_-]{0,31}", "the name of a user or group, such as 'www-data'")
 ]
-_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?(?:\.[A-Za-z0-9-]{1,63})*"
 Hostname = Annotated[
     str,
-    matching(_HOST, "a host name of letters, digits and hyphens, such as 'web-01'"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_HOST}$"}),
+    Matching(
+        r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?(?:\.[A-Za-z0-9-]{1,63})*",
+        "a host name of letters, digits and hyphens, such as 'web-01'",
+    ),
 ]
-_TOOL = r"[A-Za-z0-9_.:/-]{1,128}"
 ToolName = Annotated[
-    str,
-    matching(_TOOL, "up to 128 letters, digits and the signs _ - . : /"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_TOOL}$"}),
+    str, Matching(r"[A-Za-z0-9_.:/-]{1,128}", "up to 128 letters, digits and the signs _ - . : /")
 ]
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 Variable = Annotated[
     str,
-    matching(_VARIABLE, "letters, digits and underscores, not starting with a digit"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE}$"}),
+    Matching(
+        r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and underscores, not starting with a digit"
+    ),
 ]
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]

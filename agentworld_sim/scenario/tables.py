@@ -17,7 +17,14 @@ from pydantic import (
 from agentworld_sim.engines.table.operation import Does, Role
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._sections import JsonSchema
-from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, matching, mismatch
+from agentworld_sim.scenario._types import (
+    KeyedProblems,
+    Matching,
+    Natural,
+    Problems,
+    Strict,
+    mismatch,
+)
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
@@ -26,17 +33,14 @@ Compare = Literal["equal", "contains", "at_least", "at_most", "before", "after",
 
 _TABLE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
 TableName = Annotated[
-    str,
-    matching(_TABLE, "a table's name of letters, digits and _ - ., such as 'issues'"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_TABLE}$"}),
+    str, Matching(_TABLE, "a table's name of letters, digits and _ - ., such as 'issues'")
 ]
 DescribedTable = Annotated[
     str,
-    matching(
-        rf"{_TABLE}|\*",
+    Matching(
+        rf"({_TABLE}|\*)",
         "a table's name of letters, digits and _ - ., such as 'issues', or '*' for all tables",
     ),
-    WithJsonSchema({"type": "string", "pattern": rf"^({_TABLE}|\*)$"}),
 ]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -93,13 +97,11 @@ class TableSpec(Strict):
 
     @model_validator(mode="after")
     def _check_records(self) -> TableSpec:
-        problems = list(self._record_problems())
-        if problems:
-            raise KeyedProblems(problems)
+        KeyedProblems.raise_for(self._record_problems())
         return self
 
-    def _record_problems(self) -> list[tuple[tuple[str | int, ...], str]]:
-        problems: list[tuple[tuple[str | int, ...], str]] = []
+    def _record_problems(self) -> Problems:
+        problems: Problems = []
         seen: dict[str, int] = {}
         for number, record in enumerate(self.records):
             for name in self.required:
@@ -107,19 +109,17 @@ class TableSpec(Strict):
                     message = f"it has no {name!r}, which `required` lists. Add it."
                     problems.append((("records", number), message))
             problems += self._field_problems(number, record)
-            first = seen.setdefault(self._named(number, record), number)
+            first = seen.setdefault(self._name_of(number, record), number)
             if first != number:
                 shown = ", ".join(f"{name} = {record.get(name)!r}" for name in self._key_fields)
                 message = f"{shown} names record {first} as well. Give each its own key."
                 problems.append((("records", number), message))
         return problems
 
-    def _field_problems(
-        self, number: int, record: Mapping[str, Any]
-    ) -> list[tuple[tuple[str | int, ...], str]]:
+    def _field_problems(self, number: int, record: Mapping[str, Any]) -> Problems:
         from agentworld_sim.schema.validate import schema_problem
 
-        problems: list[tuple[tuple[str | int, ...], str]] = []
+        problems: Problems = []
         for name, value in record.items():
             if name in self.fields:
                 problem = schema_problem(self.fields[name], value)
@@ -135,7 +135,7 @@ class TableSpec(Strict):
     def _key_fields(self) -> tuple[str, ...]:
         return (*(self.scope or ()), *(self.key or ("id",)))
 
-    def _named(self, number: int, record: Mapping[str, Any]) -> str:
+    def _name_of(self, number: int, record: Mapping[str, Any]) -> str:
         from agentworld_sim.types.json import canonical_json
 
         if self.key is None and "id" not in record:
@@ -219,8 +219,6 @@ class OutputSpec(Strict):
     """Whether there is a next page."""
     values: str = ""
     """The field whose values the list holds, where its items are no records."""
-    also: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """Path to the name of a further table all of whose records stand there."""
     fixed: Mapping[str, JsonValue] = Field(default_factory=dict[str, Any])
     """Path to what always stands there when it went well."""
     arguments: Mapping[str, str] = Field(default_factory=dict[str, str])

@@ -63,12 +63,7 @@ def limit_validator(kind: type[Validator]) -> type[Validator]:
 
 
 def errors_of(validator: Validator, value: Any, *, most: int = MAX_ERRORS) -> list[ValidationError]:
-    """The faults of a value, at most so many.
-
-    Args:
-        validator: Of a class that `limit_validator` gave.
-        value: What is held against its schema.
-        most: How many faults are looked for.
+    """The faults of a value, at most so many, by a validator whose class `limit_validator` gave.
 
     Raises:
         TooComplex: it would take too long, or go too deep.

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 
+class MalformedSchema(UsageError):
+    """A schema that no value can be held against."""
+
+
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
-    if _is_plain_schema(tool.input_schema) and fits_plainly(tool.input_schema, arguments):
-        return
-    if certainly_fits(tool.input_schema, arguments):
+    if fits_plainly(tool.input_schema, arguments) or certainly_fits(tool.input_schema, arguments):
         return
     from agentworld_sim.schema.limits import TooComplex
 
@@ -50,30 +52,50 @@ _PLAIN_TYPES: Mapping[str, frozenset[type]] = {
     "integer": frozenset({int}),
     "number": frozenset({int, float}),
 }
-_TEXTS = ("title", "description")
-_PLAIN_KEYWORDS = frozenset({"type", "properties", "required", *_TEXTS})
-_PLAIN_KEYWORDS_OF_A_PART = frozenset({"type", "default", *_TEXTS})
+_TEXTS = frozenset({"title", "description"})
 
 
 def fits_plainly(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Whether a well-formed schema gives plain types to all of `arguments`, and they have them.
+    """Whether a schema has nothing but plain types, is well formed, and `arguments` have these types.
 
-    `False` says nothing. Holding the two against each other by jsonschema takes longer than many a
-    command.
+    `False` says nothing. Importing a validator takes longer than many a command.
     """
-    if schema.get("type") != "object" or not schema.keys() <= _PLAIN_KEYWORDS:
+    properties: Any = schema.get("properties")
+    required: Any = schema.get("required", ())
+    if schema.get("type") != "object" or not _says_no_more(schema, "properties", "required"):
         return False
-    for name in schema.get("required", ()):
-        if name not in arguments:
-            return False
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    for name, value in arguments.items():
-        part: Any = properties.get(name)
-        if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
-            return False
-        if not _has_plain_type(cast("dict[str, Any]", part), value):
-            return False
-    return True
+    if not isinstance(properties, dict) or not isinstance(required, (list, tuple)):
+        return False
+    parts = cast("dict[str, Any]", properties)
+    names = cast("list[Any]", required)
+    if not all(type(name) is str and name in arguments for name in names):
+        return False
+    return (
+        len(set(names)) == len(names)
+        and arguments.keys() <= parts.keys()
+        and all(_is_plain(part) for part in parts.values())
+        and all(_has_plain_type(parts[name], value) for name, value in arguments.items())
+    )
+
+
+def _is_plain(part: Any) -> bool:
+    """Whether it is a well-formed schema of one plain type, or of a list of such."""
+    if not isinstance(part, dict):
+        return False
+    schema = cast("dict[str, Any]", part)
+    kind: Any = schema.get("type")
+    if kind == "array":
+        # A list of plain things is as plain.
+        return _says_no_more(schema, "items", "default") and _is_plain(schema.get("items"))
+    return isinstance(kind, str) and kind in _PLAIN_TYPES and _says_no_more(schema, "default")
+
+
+def _says_no_more(schema: Mapping[str, Any], *keywords: str) -> bool:
+    """Whether a schema has only these keywords beside its type and texts that are texts."""
+    texts = (schema[name] for name in _TEXTS if name in schema)
+    return schema.keys() <= {"type", *_TEXTS, *keywords} and all(
+        isinstance(text, str) for text in texts
+    )
 
 
 def _has_plain_type(part: Mapping[str, Any], value: Any) -> bool:
@@ -82,45 +104,6 @@ def _has_plain_type(part: Mapping[str, Any], value: Any) -> bool:
     return type(value) is list and all(
         _has_plain_type(part["items"], one) for one in cast("list[Any]", value)
     )
-
-
-def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
-    """Whether it is a well-formed schema of plain types, as most tools have."""
-    properties: Any = schema.get("properties")
-    required: Any = schema.get("required", ())
-    if not isinstance(properties, dict) or not isinstance(required, (list, tuple)):
-        return False
-    if not _texts_are_texts(schema):
-        return False
-    names = cast("list[Any]", required)
-    for name in names:
-        if type(name) is not str:
-            return False
-    if len(set(names)) != len(names):
-        return False
-    for part in cast("dict[str, Any]", properties).values():
-        if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
-            return False
-    return True
-
-
-def _is_plain(part: Mapping[str, Any]) -> bool:
-    kind: Any = part.get("type")
-    if kind == "array" and isinstance(part.get("items"), dict):
-        # A list of plain things is as plain.
-        rest = {name: value for name, value in part.items() if name != "items"}
-        return _is_plain(part["items"]) and _is_plain({**rest, "type": "string"})
-    return (
-        isinstance(kind, str)
-        and kind in _PLAIN_TYPES
-        and part.keys() <= _PLAIN_KEYWORDS_OF_A_PART
-        and _texts_are_texts(part)
-    )
-
-
-def _texts_are_texts(schema: Mapping[str, Any]) -> bool:
-    title, description = _TEXTS
-    return isinstance(schema.get(title, ""), str) and isinstance(schema.get(description, ""), str)
 
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
@@ -159,7 +142,7 @@ def _first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | Non
     try:
         return next(iter(errors_of(_validator(canonical_json(schema)), value, most=1)), None)
     except Unresolvable as error:
-        raise UsageError(
+        raise MalformedSchema(
             f"the schema refers to another document, {error.ref!r}, which is never fetched. Put it"
             " into the schema's own `$defs`."
         ) from None
@@ -179,8 +162,8 @@ def _validator(schema_text: str) -> Validator:
     try:
         check_schema(kind, schema)
     except SchemaError as error:
-        raise UsageError(f"malformed JSON schema: {error.message}") from None
+        raise MalformedSchema(f"malformed JSON schema: {error.message}") from None
     except RecursionError:
-        raise UsageError("malformed JSON schema: it is nested too deeply") from None
+        raise MalformedSchema("malformed JSON schema: it is nested too deeply") from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
     return limit_validator(kind)(schema, registry=Registry())

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.scoring.samples import Message, PredictionSample
 from agentworld_sim.scoring.wire_text import parse_action, parse_call, strip_marker
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.tools import DomainName
 
 BENCH_FIELDS = (
@@ -81,7 +81,7 @@ class BenchRow:
                 " turns count from 1."
             )
         system: str = row["system_str"]
-        trajectory = "bench-" + hashed("row", [own, system, actions[:1], answers[:1]])[:16]
+        trajectory = "bench-" + hash_ref("row", [own, system, actions[:1], answers[:1]])[:16]
         task = str(row.get("task") or "")
         if not task or task.lower() in get_args(DomainName):
             # The name of a domain would put all of its rows on one side.
@@ -112,7 +112,7 @@ def _sample(
 ) -> PredictionSample:
     call = parse_call(parse_action(messages[-1]["content"]))
     return PredictionSample(
-        id=hashed("sample", {"messages": list(messages), "observation": observation}),
+        id=hash_ref("sample", {"messages": list(messages), "observation": observation}),
         task=task,
         trajectory=trajectory,
         turn=number,

@@ -1,10 +1,10 @@
-"""Connections to a PostgreSQL server, and its errors as ours."""
+"""Connections to a PostgreSQL server, its errors as ours, and the making of the tables."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +18,9 @@ from agentworld_sim.store.urls import shown_url
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
+
+LAYOUT_VERSION = 3
+"""Tables with a higher one were made by a newer release."""
 
 WAIT_SECONDS = 30
 """How long one process waits for another's write."""
@@ -162,6 +165,47 @@ def _is_lost(error: psycopg.Error) -> bool:
     return isinstance(error, gone) or (
         isinstance(error, psycopg.OperationalError) and error.sqlstate is None
     )
+
+
+def prepare(connection: Connection, place: str, statements: Mapping[str, str]) -> None:
+    """Makes the tables where there are none, on a connection in autocommit mode; ten processes may at once.
+
+    Raises:
+        StoreError: the tables were made by a newer release, or before the first.
+    """
+    version = _version(connection)
+    if version is None:
+        with connection.transaction():
+            connection.execute(statements["close_gate"].encode())
+            # Another process may have done it meanwhile.
+            version = _version(connection)
+            if version is None:
+                version = LAYOUT_VERSION
+                connection.execute("CREATE TABLE agentworld_layout (version INTEGER NOT NULL)")
+                connection.execute("INSERT INTO agentworld_layout VALUES (%s)", (version,))
+                for statement in statements["tables"].split(";\n"):
+                    connection.execute(statement.encode())
+                connection.execute(statements["commit_function"].encode())
+    if version < LAYOUT_VERSION:
+        raise StoreError(
+            f"the store in {place} has version {version}, of before the first release, and this release"
+            f" reads {LAYOUT_VERSION}. Name another schema with ?options=-csearch_path%3DSCHEMA."
+        )
+    if version > LAYOUT_VERSION:
+        raise StoreError(
+            f"the store in {place} has version {version}; this release reads up to"
+            f" {LAYOUT_VERSION}. Upgrade agentworld-sim, or point AGENTWORLD_STORE elsewhere."
+        )
+
+
+def _version(connection: Connection) -> int | None:
+    # `to_regclass` would answer from what this connection knew before it waited.
+    there = """SELECT 1 FROM pg_class WHERE relname = 'agentworld_layout'
+        AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())"""
+    if connection.execute(there).fetchone() is None:
+        return None
+    row = connection.execute("SELECT version FROM agentworld_layout").fetchone()
+    return row[0] if row else None
 
 
 class _Meaning(NamedTuple):

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentworld_sim.ports.stores import WorldStore
-from agentworld_sim.store.postgres import PostgresStore
-from agentworld_sim.store.sqlite import SqliteStore
 from agentworld_sim.store.urls import is_url
 
 STORE_FILE = "worlds.sqlite"
@@ -43,5 +41,9 @@ def open_store(where: str | os.PathLike[str] | None = None) -> WorldStore:
     if where is None:
         where = os.environ.get("AGENTWORLD_STORE") or home() / STORE_FILE
     if isinstance(where, str) and is_url(where):
+        from agentworld_sim.store.postgres_store import PostgresStore
+
         return PostgresStore(where)
+    from agentworld_sim.store.sqlite_store import SqliteStore
+
     return SqliteStore(Path(where).expanduser())

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from agentworld_sim.assembly import initial_state
 from agentworld_sim.domains import domain
-from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.ports import Answer, Engine, EngineSession, StepContext
 from agentworld_sim.ports.stores import NewBlobs
-from agentworld_sim.runtime.router import Router
+from agentworld_sim.runtime.access import Router
 from agentworld_sim.scenario import empty_scenario
 from agentworld_sim.types.files import MemoryBlobs
 from agentworld_sim.types.json import canonical_json
-from agentworld_sim.types.refs import WorldRef, hashed, turn_seed
+from agentworld_sim.types.refs import WorldRef, hash_ref, turn_seed
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
@@ -135,7 +135,7 @@ class _Suite:
         state = initial_state(self.scenario, blobs)
         self._store(blobs)
         state = replace(state, values={**state.values, BYSTANDER: 1})
-        self.points = [_Point(state, hashed("root", {"suite": 1}))]
+        self.points = [_Point(state, hash_ref("root", {"suite": 1}))]
         session = await self.engine.open(state, self.blobs)
         for call in self.calls:
             here = self.points[-1]
@@ -212,16 +212,22 @@ class _Suite:
         async def failures() -> tuple[()]:
             return ()
 
+        async def state_at(ref: WorldRef) -> WorldState:
+            return next(one.state for one in self.points if one.ref == ref)
+
         blobs = NewBlobs(self.blobs)
-        context = TurnContext(
+        context = StepContext(
+            call=call,
+            tool=self.tools[call.name],
             state=here.state,
             seed=turn_seed(here.state.seed, here.ref),
             blobs=blobs,
             history=history,
             failures=failures,
+            state_at=state_at,
             tools=self.tools,
         )
-        answer = await session.answer(call, self.tools[call.name], context)
+        answer = await session.answer(context)
         if keep:
             self._store(blobs)
         return answer

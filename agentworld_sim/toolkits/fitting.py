@@ -48,13 +48,8 @@ def arguments_of(binds_to: str | None, arguments: Mapping[str, Any]) -> Mapping[
 
 
 def usual_binding(tool: ToolSpec, known: Mapping[str, KnownTool]) -> tuple[str, list[str]] | None:
-    """What a tool with a usual name would say in `binds_to`, and why it could not be answered so; `None` where the
-    name is none of these.
-
-    Args:
-        tool: The tool.
-        known: The well-known tools by id.
-    """
+    """What a tool with a usual name would say in `binds_to`, and why it could not be answered so; `None` where
+    the name is none of these. `known` are the well-known tools by id."""
     usual, given = BY_NAME.get(snake_case(tool.name)), properties(tool.input_schema)
     if usual is None:
         return None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
-from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments
+from agentworld_sim.toolkits.known_tool import STRING, STRINGS, KnownTool, ToolkitMaker, arguments
 
 _MODULE = "agentworld_sim.engines.shell.toolkits.langchain"
 _shell_tool = ToolkitMaker(toolkit="langchain", domain="terminal", operations=_MODULE)

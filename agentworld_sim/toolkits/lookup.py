@@ -180,12 +180,8 @@ def toolkit(name: str) -> tuple[ToolSpec, ...]:
 
 
 def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
-    """Raises `UsageError` when a tool's `binds_to` begins with what no toolkit and no engine is called.
-
-    Args:
-        tool: The tool.
-        others: What else a binding may begin with.
-    """
+    """Raises `UsageError` when a tool's `binds_to` begins with what no toolkit, no engine and none of `others`
+    is called."""
     name, slash, _ = (tool.binds_to or "").partition("/")
     if not slash or name in others or name in _BUILTIN or name in _toolkit_names():
         return
@@ -199,15 +195,8 @@ def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
 
 
 def failure_of(tool: ToolSpec, error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    """`error` as the tool would tell it: the tools that run commands have a form for what a failed command
-    printed, and most others mark their result as an error.
-
-    Args:
-        tool: The tool as bound.
-        error: The error's text.
-        arguments: The call's.
-        seed: Of the turn.
-    """
+    """`error` as the bound tool would tell it: the tools that run commands have a form for what a failed command
+    printed, and most others mark their result as an error. `seed` is of the turn."""
     known = known_tool(tool.binds_to)
     if known is None or known.failing is None:
         return Observation(text=error, is_error=True)

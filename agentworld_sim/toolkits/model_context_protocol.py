@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
-from agentworld_sim.toolkits.schemas import BOOLEAN, STRINGS, arguments, objects
+from agentworld_sim.toolkits.known_tool import (
+    BOOLEAN,
+    STRINGS,
+    KnownTool,
+    ToolkitMaker,
+    arguments,
+    objects,
+)
 
 _EDITS = objects("oldText newText")
 _MEDIA = {

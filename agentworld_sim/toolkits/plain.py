@@ -3,8 +3,14 @@ which is for the command line and for programs, and what many agents have beside
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
-from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments, objects
+from agentworld_sim.toolkits.known_tool import (
+    STRING,
+    STRINGS,
+    KnownTool,
+    ToolkitMaker,
+    arguments,
+    objects,
+)
 
 _terminal = ToolkitMaker(
     toolkit="terminal",
@@ -22,7 +28,7 @@ _shell = ToolkitMaker(
 _common = ToolkitMaker(
     toolkit="common",
     domain="mcp",
-    operations="agentworld_sim.engines.toolkits.common",
+    operations="agentworld_sim.engines.toolkits.time",
     engine="toolkits",
     # Other tools have these names, too: `usual_names.py` says when one of them is meant.
     for_agents=False,

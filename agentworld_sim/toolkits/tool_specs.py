@@ -11,10 +11,14 @@ from typing import Any, cast
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolSpec
 
-_HEADING = re.compile(
-    r"(?:Args|Arguments|Parameters|Returns?|Yields?|Raises|Examples?|Notes?|Attributes):\s*"
+_SECTION = re.compile(
+    r"^(Args|Arguments|Parameters|Returns?|Yields?|Raises|Examples?|Notes?|Attributes):\s*$\n?",
+    re.MULTILINE,
 )
-_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+_ARGUMENT = re.compile(
+    r"^( *)\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:(.*(?:\n\1 +.*|\n[ ]*$)*)", re.MULTILINE
+)
+"""An argument of a docstring, with the lines that are further in than it."""
 
 
 def spec_of(tool: ToolSpec | Callable[..., Any] | Mapping[str, Any]) -> ToolSpec:
@@ -131,27 +135,10 @@ def _schema(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 def _parse_docstring(text: str) -> tuple[str, dict[str, str]]:
     """The description, and what the section `Args:` says of each argument."""
-    lines = text.splitlines()
-    headings = [place for place, line in enumerate(lines) if _HEADING.fullmatch(line)]
-    description = "\n".join(lines[: headings[0]] if headings else lines).strip()
+    description, *sections = _SECTION.split(text)
     about: dict[str, str] = {}
-    for place in headings:
-        if not lines[place].startswith(("Args", "Arguments", "Parameters")):
-            continue
-        end = next((one for one in headings if one > place), len(lines))
-        about.update(_arguments(lines[place + 1 : end]))
-    return description, about
-
-
-def _arguments(lines: list[str]) -> dict[str, str]:
-    about: dict[str, list[str]] = {}
-    inside: list[str] = []
-    first = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
-    for line in lines:
-        found = _ARGUMENT.fullmatch(line.strip())
-        if found and len(line) - len(line.lstrip()) == first:
-            inside = about.setdefault(found[1], [])
-            inside.append(found[2])
-        elif line.strip():
-            inside.append(line.strip())
-    return {name: " ".join(words).strip() for name, words in about.items()}
+    for heading, content in zip(sections[::2], sections[1::2], strict=True):
+        if heading in ("Args", "Arguments", "Parameters"):
+            found = _ARGUMENT.finditer(content)
+            about.update((one[2], " ".join(one[3].split())) for one in found)
+    return description.strip(), about

@@ -78,19 +78,13 @@ class FailedStep:
     """Host time, ISO 8601; for people only."""
 
     def to_json(self) -> dict[str, Any]:
-        call = {"name": self.call.name, "arguments": self.call.arguments, "id": self.call.id}
-        return {**json_form(self), "call": call}
+        return json_form(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FailedStep:
-        call = value["call"]
-        return cls(
-            base=value["base"],
-            call=ToolCall(call["name"], call["arguments"], call["id"]),
-            error=value["error"],
-            exchanges=tuple(Exchange.from_json(one) for one in value["exchanges"]),
-            when=value["when"],
-        )
+        fields: dict[str, Any] = {**value, "call": ToolCall(**value["call"])}
+        fields["exchanges"] = tuple(Exchange.from_json(one) for one in value["exchanges"])
+        return cls(**fields)
 
     def blobs(self) -> set[BlobId]:
         """Every blob this record refers to."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 EntryKind = Literal["file", "directory", "symlink", "fifo"]
 
@@ -81,10 +81,7 @@ class FileEntry:
 
     @classmethod
     def from_json(cls, value: object) -> FileEntry:
-        kind, mode, mtime_us, content, size, owner, group = cast(
-            "tuple[EntryKind, int, int, str, int, str, str]", value
-        )
-        return cls(kind, mode, mtime_us, content, size, owner, group)
+        return cls(*cast("Any", value))
 
 
 def parent_of(path: str) -> str:
@@ -137,7 +134,7 @@ class FileTree(Mapping[str, FileEntry]):
     def __repr__(self) -> str:
         return f"FileTree({len(self._entries)} entries)"
 
-    def replaced(self, changes: Mapping[str, FileEntry | None]) -> FileTree:
+    def with_changes(self, changes: Mapping[str, FileEntry | None]) -> FileTree:
         """A tree with `changes` applied: an entry is written, `None` removes the path alone."""
         entries = dict(self._entries)
         for path, entry in changes.items():
@@ -148,7 +145,7 @@ class FileTree(Mapping[str, FileEntry]):
         return FileTree(entries)
 
     def changes_to(self, other: FileTree) -> dict[str, FileEntry | None]:
-        """What `replaced` needs to make this tree equal to `other`; paths in byte order."""
+        """What `with_changes` needs to make this tree equal to `other`; paths in byte order."""
         mine, theirs = self._entries, other._entries
         changed: dict[str, FileEntry | None] = {
             path: entry
@@ -171,15 +168,16 @@ def normal_path(path: str) -> str:
     return "/" + "/".join(parts)
 
 
-def content_sum(tree: Mapping[str, FileEntry]) -> int:
-    """As `sum_of`, without what differs between hosts that check out the same scenario: of the modes only
-    the owner's bits, since the others are made by each host's umask."""
-    return sum(entry_hash(path, entry, entry.mode & 0o700) for path, entry in tree.items())
+OWNERS_BITS = 0o700
+"""What of the modes is the same on all hosts that check out a scenario: each host's umask makes the others."""
 
 
-def entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:
-    """Hash of a path and what is there, with another mode if one is given."""
-    mode = entry.mode if mode is None else mode
+def content_sum(tree: Mapping[str, FileEntry], modes: int = OWNERS_BITS) -> int:
+    """A hash of all files without their times; of their modes the bits in `modes`."""
+    return sum(_entry_hash(path, entry, entry.mode & modes) for path, entry in tree.items())
+
+
+def _entry_hash(path: str, entry: FileEntry, mode: int) -> int:
     text = f"{path}\0{entry.kind}\0{mode}\0{entry.content}\0{entry.owner}\0{entry.group}"
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=20).digest())

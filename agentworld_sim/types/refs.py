@@ -20,7 +20,7 @@ def tips_of(point: WorldRef) -> list[WorldRef]:
     return point.split(TIPS)
 
 
-def hashed(kind: str, value: object) -> WorldRef:
+def hash_ref(kind: str, value: object) -> WorldRef:
     """The ref of a JSON value; `kind` keeps roots and turns apart."""
     text = f"{kind}\n{canonical_json(value)}"
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentworld_sim.types.files import BlobId, FileEntry, FileTree
-from agentworld_sim.types.values import merged
+from agentworld_sim.types.values import apply_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +82,11 @@ class WorldState:
     def after(self, change: StateChange) -> WorldState:
         """The state after `change`."""
         return WorldState(
-            files=self.files.replaced(change.files) if change.files else self.files,
+            files=self.files.with_changes(change.files) if change.files else self.files,
             clock_us=change.clock_us,
             seed=self.seed if change.seed is None else change.seed,
-            sessions=_merged(self.sessions, change.sessions),
-            values=merged(self.values, change.values),
+            sessions=apply_changes(self.sessions, change.sessions),
+            values=apply_changes(self.values, change.values),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -116,10 +116,3 @@ class WorldState:
             entry.content for entry in self.files.values() if entry.kind == "file" and entry.content
         }
         return named | set(self.sessions.values())
-
-
-def _merged(held: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not changes:
-        return held
-    merged = {**held, **changes}
-    return {key: value for key, value in merged.items() if value is not None}

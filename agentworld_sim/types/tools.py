@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agentworld_sim.types.json import json_form
+
 DomainName = Literal["mcp", "search", "terminal", "swe", "web", "android", "os"]
 """The seven kinds of environment."""
 
@@ -37,21 +39,7 @@ class ToolSpec:
     Arguments of other names are mapped in it: `terminal/bash(command=cmd, -timeout)`."""
 
     def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {
-            "name": self.name,
-            "description": self.description,
-            "input_schema": self.input_schema,
-            "access": self.access,
-        }
-        if self.output_schema is not None:
-            value["output_schema"] = self.output_schema
-        if self.annotations:
-            value["annotations"] = self.annotations
-        if self.domain is not None:
-            value["domain"] = self.domain
-        if self.binds_to is not None:
-            value["binds_to"] = self.binds_to
-        return value
+        return json_form(self, "description", "input_schema", "access")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ToolSpec:
@@ -65,3 +53,6 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     id: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return json_form(self, "arguments", "id")

@@ -16,7 +16,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.types.exchanges import Exchange, blobs_of
 from agentworld_sim.types.files import BlobId
 from agentworld_sim.types.json import canonical_json, json_form
-from agentworld_sim.types.refs import WorldRef, hashed
+from agentworld_sim.types.refs import WorldRef, hash_ref
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall
 
@@ -130,14 +130,14 @@ class Turn:
     """What a merge could not bring together."""
     ref: WorldRef = field(init=False)
     """The point of history after this turn: a hash of the parent and of all that happened. What is said
-    again from a tape counts as imagined: a replayed session has the refs of the recorded one, and all
+    again from a cassette counts as imagined: a replayed session has the refs of the recorded one, and all
     that is made of refs, such as the random source of the next turn, is the same."""
 
     def __post_init__(self) -> None:
         identity = self._identity()
         if self.observation.provenance == "replayed":
             identity["observation"]["provenance"] = "imagined"
-        object.__setattr__(self, "ref", hashed("turn", identity))
+        object.__setattr__(self, "ref", hash_ref("turn", identity))
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -173,10 +173,9 @@ class Turn:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Turn:
         """Raises `UsageError` when the recorded ref is not the ref of the content."""
-        call = value["call"]
         turn = cls(
             parent=value["parent"],
-            call=ToolCall(call["name"], call["arguments"], call["id"]),
+            call=ToolCall(**value["call"]),
             action=Action(value["action"]),
             observation=Observation.from_json(value["observation"]),
             change=StateChange.from_json(value["change"]),

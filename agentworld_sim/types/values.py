@@ -19,11 +19,7 @@ class Values(Mapping[str, Any]):
     __slots__ = ("_changed", "_length", "_shared")
 
     def __init__(self, shared: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
-        """
-        Args:
-            shared: The values before; nobody writes to it any more.
-            changed: Key to value; `None` for a key that is gone.
-        """
+        """Nobody writes to `shared` any more; in `changed`, `None` stands for a key that is gone."""
         self._shared = shared
         self._changed = changed
         new = sum(value is not None and key not in shared for key, value in changed.items())
@@ -58,7 +54,7 @@ class Values(Mapping[str, Any]):
         """The values with `changes` applied."""
         changed = {**self._changed, **changes}
         if len(changed) ** 2 > len(self._shared):
-            return Values(_applied(self._shared, changed), {})
+            return Values(_apply(self._shared, changed), {})
         return Values(self._shared, changed)
 
     def may_differ_from(self, other: Values) -> set[str] | None:
@@ -68,14 +64,14 @@ class Values(Mapping[str, Any]):
         return {*self._changed, *other._changed}
 
 
-def merged(held: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
+def apply_changes(held: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
     """`held` with `changes` applied; a key whose value is `None` is gone."""
     if not changes:
         return held
     if isinstance(held, Values):
         return held.after(changes)
     if len(held) + len(changes) < PLAIN:
-        return _applied(held, changes)
+        return _apply(held, changes)
     return Values(held, {}).after(changes)
 
 
@@ -95,6 +91,6 @@ def _differs(one: Any, other: Any) -> bool:
     return one is not other and one != other
 
 
-def _applied(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _apply(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     values = {**held, **changes}
     return {key: value for key, value in values.items() if value is not None}

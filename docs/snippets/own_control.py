@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from agentworld_sim import Answer, Control, Scenario, Step, ToolCall, World
+from agentworld_sim import Answer, Control, Scenario, StepContext, ToolCall, World
 from agentworld_sim.controls import Next, failure_of
 
 
@@ -13,7 +13,7 @@ class RateLimit(Control):
     tool: str
     per_minute: int
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.call.name != self.tool:
             return await next(step)
         now = step.state.clock_us

@@ -4,7 +4,7 @@ from random import Random
 from typing import Literal
 
 from agentworld_sim import Observation, ToolCall, ToolSpec, World
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.testing import check_engine
 from agentworld_sim.types import Blobs, StateChange, WorldState
 
@@ -32,7 +32,8 @@ class DiceEngine:
 
 
 class DiceSession:
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call = context.call
         rolls: list[int] = context.state.values.get("dice/rolls", [])
         if call.name == "rolls":
             text = ", ".join(map(str, rolls)) or "none yet"

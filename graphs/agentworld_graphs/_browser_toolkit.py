@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, create_model
 from agentworld_graphs._simulate import simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
 from agentworld_sim import ToolCall, UsageError, World
-from agentworld_sim.engines.browser.history import serves_pages
+from agentworld_sim.engines.browser.page import serves_pages
 from agentworld_sim.extras import require
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
@@ -88,43 +88,40 @@ def _web_address(url: str) -> str:
     return url
 
 
-_SELECTORS = "CSS selector, such as '*', 'div', 'p', 'a', #id, .classname"
+def _argument(kind: Any, description: str, **default: Any) -> Any:
+    return (kind, Field(description=description, **default))
+
+
+_ALL = "CSS selector, such as '*', 'div', 'p', 'a', #id, .classname"
+_WEB_ADDRESS = Annotated[str, AfterValidator(_web_address)]
 
 _SHAPES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "click_element": (
         "Click on an element with the given CSS selector",
-        {"selector": (str, Field(description="CSS selector for the element to click"))},
+        {"selector": _argument(str, "CSS selector for the element to click")},
     ),
     "navigate_browser": (
         "Navigate a browser to the specified URL",
-        {
-            "url": (
-                Annotated[str, AfterValidator(_web_address)],
-                Field(description="url to navigate to"),
-            )
-        },
+        {"url": _argument(_WEB_ADDRESS, "url to navigate to")},
     ),
     "previous_webpage": ("Navigate back to the previous page in the browser history", {}),
     "extract_text": ("Extract all the text on the current webpage", {}),
     "extract_hyperlinks": (
         "Extract all hyperlinks on the current webpage",
         {
-            "absolute_urls": (
-                bool,
-                Field(default=False, description="Return absolute URLs instead of relative URLs"),
+            "absolute_urls": _argument(
+                bool, "Return absolute URLs instead of relative URLs", default=False
             )
         },
     ),
     "get_elements": (
         "Retrieve elements in the current web page matching the given CSS selector",
         {
-            "selector": (str, Field(description=_SELECTORS)),
-            "attributes": (
+            "selector": _argument(str, _ALL),
+            "attributes": _argument(
                 list[str],
-                Field(
-                    default_factory=lambda: ["innerText"],
-                    description="Set of attributes to retrieve for each element",
-                ),
+                "Set of attributes to retrieve for each element",
+                default_factory=lambda: ["innerText"],
             ),
         },
     ),

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,13 +19,10 @@ from langgraph.errors import GraphBubbleUp
 from agentworld_graphs._call_site import AnyFuture, CallSite, digest
 from agentworld_graphs._thread_refs import Mark, remember_parents
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
-from agentworld_sim.runtime.locks import TurnLock
+from agentworld_sim.runtime.sync import TurnLock
 from agentworld_sim.store import Origin
 
-BATCHES = 512
-"""How many batches a world remembers: those that a person may still have to answer for."""
-
-PASSES = 4
+ATTEMPTS = 4
 """How many attempts at one batch are told apart."""
 
 PATIENCE_S = 0.25
@@ -36,39 +31,27 @@ given a whole message: everywhere else it can be seen whether it will come."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredCall:
+class CallAnswer:
     """What is kept of a turn."""
 
     call: ToolCall
     observation: Observation
-    ref: WorldRef
-    parent: WorldRef
-    seed: int
-    """Of the world's random source."""
-    model: str
-    """Which model was asked; empty when none was."""
+    mark: Mark
+    """What a message carries of it."""
 
     @classmethod
-    def of(cls, turn: Turn, seed: int) -> AnsweredCall:
-        asked = [one.parameters.get("model") for one in turn.exchanges]
-        model = str(asked[-1] or "") if asked else ""
-        return cls(turn.call, turn.observation, turn.ref, turn.parent, seed, model)
-
-    def mark(self, world: str) -> Mark:
-        """What a message carries of it."""
+    def of(cls, turn: Turn, world: str, seed: int) -> CallAnswer:
         mark: Mark = {
             "world": world,
-            "ref": self.ref,
-            "parent": self.parent,
-            "provenance": self.observation.provenance,
-            "seed": self.seed,
+            "ref": turn.ref,
+            "parent": turn.parent,
+            "provenance": turn.observation.provenance,
+            "seed": seed,
         }
-        if self.model:
-            mark["model"] = self.model
-        return mark
-
-    def answers(self, call: ToolCall) -> bool:
-        return self.call.name == call.name and self.call.arguments == call.arguments
+        model = turn.exchanges[-1].parameters.get("model") if turn.exchanges else None
+        if model:
+            mark["model"] = str(model)
+        return cls(turn.call, turn.observation, mark)
 
 
 @dataclass(slots=True)
@@ -79,28 +62,26 @@ class CallRecord:
     run again, after an interrupt or a failure, it asks again from the beginning.
     """
 
-    answers: list[AnsweredCall] = field(default_factory=list[AnsweredCall])
+    answers: list[CallAnswer] = field(default_factory=list[CallAnswer])
     asked: int = 0
     attempt: object = None
 
-    def next(self, call: ToolCall, attempt: object) -> AnsweredCall | None:
+    def next(self, call: ToolCall, attempt: object) -> CallAnswer | None:
         """The answer that an earlier attempt got here; `None` when this question is new."""
         if self.attempt is not attempt:
             self.attempt, self.asked = attempt, 0
-        if self.asked < len(self.answers) and self.answers[self.asked].answers(call):
-            self.asked += 1
-            return self.answers[self.asked - 1]
+        if self.asked < len(self.answers):
+            kept = self.answers[self.asked]
+            if (kept.call.name, kept.call.arguments) == (call.name, call.arguments):
+                self.asked += 1
+                return kept
         # From here on this attempt takes another way than those before it.
         del self.answers[self.asked :]
         return None
 
-    def add(self, answer: AnsweredCall) -> None:
+    def add(self, answer: CallAnswer) -> None:
         self.answers.append(answer)
         self.asked = len(self.answers)
-
-    def recall(self, number: int, answer: AnsweredCall) -> None:
-        """Takes what another process was answered when it asked for the `number`th time."""
-        self.answers[number:] = [answer]
 
 
 class Attempt:
@@ -121,7 +102,7 @@ class Attempt:
         """What left the graph instead of an answer: an interrupt, for example."""
         self.refs: dict[str, WorldRef] = {}
         """Where the world stands after each call."""
-        self.within: dict[str, AnsweredCall] = {}
+        self.within: dict[str, CallAnswer] = {}
         """The first of the answers that were given inside of a call that is not simulated."""
         self._ends: dict[str, concurrent.futures.Future[None]] = {}
 
@@ -185,6 +166,8 @@ class CallSequence:
     def __init__(self, base: WorldRef, site: CallSite, *, first: bool) -> None:
         self.tip = base
         """Where the next call continues."""
+        self.written: WorldRef | None = None
+        """What was written last into a graph's state."""
         self.lock = TurnLock()
         self.name = (first and site.talk_name) or site.batch_name
         """Under which the world's store keeps what it answered; empty where nothing can be resumed."""
@@ -215,7 +198,7 @@ class CallSequence:
         begins = BEGINS if self._begins else ""
         return Origin(self.name, f"{begins}{self._step}:{key}:{number}")
 
-    def recall(self, asked: Sequence[tuple[str, Turn]], seed: int) -> None:
+    def recall(self, asked: Sequence[tuple[str, Turn]], world: str, seed: int) -> None:
         """Takes over what was answered here before, perhaps in another process."""
         if self._begins:
             began = [turn.parent for origin, turn in asked if origin.startswith(BEGINS)]
@@ -225,12 +208,12 @@ class CallSequence:
         for origin, turn in asked:
             step, key, number = origin.removeprefix(BEGINS).split(":")
             if step == self._step:
-                self.record(key).recall(int(number), AnsweredCall.of(turn, seed))
+                self.record(key).answers[int(number) :] = [CallAnswer.of(turn, world, seed)]
                 remember_parents(turn)
-                self.answered(turn)
+                self.advance(turn)
         self.recalled = True
 
-    def answered(self, turn: Turn) -> None:
+    def advance(self, turn: Turn) -> None:
         """The next call continues after `turn`."""
         self.tip, self._begins = turn.ref, False
 
@@ -241,63 +224,21 @@ class CallBatch:
     def __init__(self, chain: CallSequence) -> None:
         self.chain = chain
         """Shared by all that is called inside of one of these calls."""
-        self._passes: list[Attempt] = []
-
-    @property
-    def tip(self) -> WorldRef:
-        """Where the next call continues."""
-        return self.chain.tip
-
-    @tip.setter
-    def tip(self, ref: WorldRef) -> None:
-        self.chain.tip = ref
+        self._attempts: list[Attempt] = []
 
     def attempt_of(self, token: object) -> Attempt:
-        for known in self._passes:
+        for known in self._attempts:
             if known.is_of(token):
                 return known
         made = Attempt(token)
-        self._passes = [*self._passes[1 - PASSES :], made]
+        self._attempts = [*self._attempts[1 - ATTEMPTS :], made]
         return made
-
-
-class CallBatches:
-    """The batches of one world."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._held: OrderedDict[tuple[str | None, str], CallBatch] = OrderedDict()
-
-    def enter(
-        self,
-        site: CallSite,
-        base: Callable[[], WorldRef | None],
-        start: WorldRef,
-        around: CallSequence | None = None,
-    ) -> tuple[CallBatch, Attempt]:
-        """The batch a call belongs to, and this attempt at it."""
-        with self._guard:
-            batch = self._held.get(site.step)
-            if batch is None:
-                chain = around
-                if chain is None:
-                    ref = base()
-                    chain = CallSequence(ref or start, site, first=ref is None)
-                batch = self._held[site.step] = CallBatch(chain)
-                if len(self._held) > BATCHES:
-                    self._held.popitem(last=False)
-            else:
-                self._held.move_to_end(site.step)
-            return batch, batch.attempt_of(site.step_attempt)
 
 
 async def wait_for(futures: Iterable[AnyFuture], *, timeout_s: float | None = None) -> None:
     """Waits for futures of any kind and any loop, whatever comes of them."""
     loop = asyncio.get_running_loop()
-    waits: list[asyncio.Future[None]] = []
-    for future in futures:
-        if not future.done():
-            waits.append(_wake(loop, future))
+    waits = [_wake(loop, future) for future in futures if not future.done()]
     if waits:
         await asyncio.wait(waits, timeout=timeout_s)
 
@@ -305,14 +246,10 @@ async def wait_for(futures: Iterable[AnyFuture], *, timeout_s: float | None = No
 def _wake(loop: asyncio.AbstractEventLoop, future: AnyFuture) -> asyncio.Future[None]:
     woken: asyncio.Future[None] = loop.create_future()
 
-    def wake() -> None:
-        if not woken.done():
-            woken.set_result(None)
-
     def tell(_: Any) -> None:
         # The loop may be closed by then, when whoever waited was cancelled.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(wake)
+            loop.call_soon_threadsafe(lambda: woken.done() or woken.set_result(None))
 
     future.add_done_callback(tell)
     return woken

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import threading
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Unpack
-from weakref import WeakKeyDictionary
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from functools import wraps
+from typing import Any, Never, ParamSpec, TypeVar, Unpack, cast
 
 from deepagents import DeepAgentState
 from deepagents.backends import FilesystemBackend
@@ -26,16 +26,19 @@ from deepagents.backends.protocol import (
 )
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs import _deepagents_results as results
-from agentworld_graphs._call_order import CallBatch, wait_for
-from agentworld_graphs._call_site import CallSite
-from agentworld_graphs._deepagents_results import download_from
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import ParentGraph, keeps_checkpoints, parent_graphs
+from agentworld_graphs._call_order import wait_for
+from agentworld_graphs._call_site import (
+    CHECKPOINTER_KEY,
+    CallSite,
+    follow_writes,
+    parent_graphs,
+    sent_call,
+    write_ref,
+)
+from agentworld_graphs._interruption import interrupting
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._world_handle import (
     EnclosingCall,
-    WorldHandle,
     WorldOptions,
     handle_of,
     world_of,
@@ -45,17 +48,29 @@ from agentworld_sim import (
     Observation,
     Scenario,
     ToolCall,
-    ToolSpec,
     UsageError,
     World,
     WorldRef,
 )
-from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
+from agentworld_sim.types.files import FileEntry, normal_path
 
 _TOOLKIT = "deepagents-backend/"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def blocking(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A method that runs an asynchronous one to its end."""
+
+    @wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(method(*args, **kwargs))
+
+    return run
 
 
 class SimulatedSandbox(SandboxBackendProtocol):
@@ -93,7 +108,11 @@ class SimulatedSandbox(SandboxBackendProtocol):
         self._refused: dict[str, AccessRefused] = {}
         for binding in known_tools().values():
             if binding.id.startswith(_TOOLKIT):
-                self._bind(binding.spec)
+                try:
+                    self._handle.bind(binding.spec)
+                except AccessRefused as refused:
+                    # The others can be used. Who calls this one is told.
+                    self._refused[binding.spec.name] = refused
 
     @classmethod
     def with_files_of(
@@ -110,13 +129,6 @@ class SimulatedSandbox(SandboxBackendProtocol):
         scenario = Scenario.from_directory(backend.cwd, workdir=where, domains=("terminal", "swe"))
         return cls(**{**options, "scenario": scenario})
 
-    def _bind(self, spec: ToolSpec) -> None:
-        try:
-            self._handle.bind(spec)
-        except AccessRefused as refused:
-            # The others can be used. Who calls this one is told.
-            self._refused[spec.name] = refused
-
     @property
     def world(self) -> World:
         """The world that answers."""
@@ -127,9 +139,9 @@ class SimulatedSandbox(SandboxBackendProtocol):
         """The world's id."""
         return self._world.id
 
-    # Commands and files. The synchronous operations are the asynchronous ones, run to their end.
+    # Commands and files
 
-    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  the protocol's argument
         """Runs a command in a new shell.
 
         Args:
@@ -139,52 +151,36 @@ class SimulatedSandbox(SandboxBackendProtocol):
         Raises:
             ValueError: the timeout is not positive.
         """
-        return run_sync(self.aexecute(command, timeout=timeout))
-
-    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  the protocol's argument
-        """As `execute`."""
         if timeout is not None and timeout <= 0:
             raise ValueError(f"timeout must be positive, got {timeout}")
-        return results.execute_response(
-            await self._ask("execute", command=command, timeout=timeout)
-        )
+        return execute_response(await self._ask("execute", command=command, timeout=timeout))
 
-    def ls(self, path: str) -> LsResult:
-        """Lists a directory, by name."""
-        return run_sync(self.als(path))
+    execute = blocking(aexecute)
 
     async def als(self, path: str) -> LsResult:
-        """As `ls`."""
-        return results.ls_result(await self._ask("ls", path=path))
+        """Lists a directory, by name."""
+        return LsResult(**structured_result(await self._ask("ls", path=path)))
 
-    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """A page of a text file, or the whole of what is not text."""
-        return run_sync(self.aread(file_path, offset, limit))
+    ls = blocking(als)
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """As `read`."""
+        """A page of a text file, or the whole of what is not text."""
         answer = await self._ask("read_file", file_path=file_path, offset=offset, limit=limit)
-        return results.read_result(answer)
+        return read_result(answer)
 
-    def write(self, file_path: str, content: str) -> WriteResult:
-        """Creates a file, and the directories above it, or replaces its content."""
-        return run_sync(self.awrite(file_path, content))
+    read = blocking(aread)
 
     async def awrite(self, file_path: str, content: str) -> WriteResult:
-        """As `write`."""
+        """Creates a file, and the directories above it, or replaces its content."""
         answer = await self._ask("write_file", file_path=file_path, content=content)
-        return results.write_result(answer)
+        return write_result(answer)
 
-    def edit(
-        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
-    ) -> EditResult:
-        """Replaces an exact string."""
-        return run_sync(self.aedit(file_path, old_string, new_string, replace_all))
+    write = blocking(awrite)
 
     async def aedit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
-        """As `edit`."""
+        """Replaces an exact string."""
         answer = await self._ask(
             "edit_file",
             file_path=file_path,
@@ -192,26 +188,15 @@ class SimulatedSandbox(SandboxBackendProtocol):
             new_string=new_string,
             replace_all=replace_all,
         )
-        return results.edit_result(answer)
+        return EditResult(**structured_result(answer))
 
-    def delete(self, file_path: str) -> DeleteResult:
-        """Deletes a file, or a directory with all it holds."""
-        return run_sync(self.adelete(file_path))
+    edit = blocking(aedit)
 
     async def adelete(self, file_path: str) -> DeleteResult:
-        """As `delete`."""
-        return results.delete_result(await self._ask("delete", file_path=file_path))
+        """Deletes a file, or a directory with all it holds."""
+        return DeleteResult(**structured_result(await self._ask("delete", file_path=file_path)))
 
-    def grep(
-        self,
-        pattern: str,
-        path: str | None = None,
-        glob: str | None = None,
-        *,
-        max_count: int | None = None,
-    ) -> GrepResult:
-        """Lines with a literal text; below the working directory by default."""
-        return run_sync(self.agrep(pattern, path, glob, max_count=max_count))
+    delete = blocking(adelete)
 
     async def agrep(
         self,
@@ -221,97 +206,74 @@ class SimulatedSandbox(SandboxBackendProtocol):
         *,
         max_count: int | None = None,
     ) -> GrepResult:
-        """As `grep`."""
+        """Lines with a literal text; below the working directory by default."""
         answer = await self._ask("grep", pattern=pattern, path=path, glob=glob, max_count=max_count)
-        return results.grep_result(answer)
+        return GrepResult(**structured_result(answer))
 
-    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Absolute paths of files whose name, or path below `path`, matches."""
-        return run_sync(self.aglob(pattern, path))
+    grep = blocking(agrep)
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """As `glob`."""
+        """Absolute paths of files whose name, or path below `path`, matches."""
         try:
-            return results.glob_result(await self._ask("glob", pattern=pattern, path=path))
+            return glob_result(await self._ask("glob", pattern=pattern, path=path))
         except GraphBubbleUp as failure:
-            return results.InterruptedGlob(failure)
+            return InterruptedGlob(failure)
 
-    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Puts files onto the machine; the directories above them are made."""
-        return run_sync(self.aupload_files(files))
+    glob = blocking(aglob)
 
     async def aupload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """As `upload_files`."""
+        """Puts files onto the machine; the directories above them are made."""
         backend_call = BackendCall()
-        return [await self._upload(backend_call, path, content) for path, content in files]
+        found: list[FileUploadResponse] = []
+        for path, content in files:
+            if not path.startswith("/"):
+                found.append(FileUploadResponse(path, "invalid_path"))
+                continue
+            call = ToolCall("upload_file", {"file_path": path, **_content(content)})
+            found.append(upload_response(path, await self._answer(backend_call, call)))
+        return found
 
-    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Contents of files. Looking at them is no turn."""
-        return run_sync(self.adownload_files(paths))
+    upload_files = blocking(aupload_files)
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """As `download_files`."""
-        return await self._download(BackendCall(), paths)
+        """Contents of files. Looking at them is no turn."""
+        backend_call = BackendCall()
+        async with self._in_turn(backend_call) as entered:
+            ref = entered and entered.chain.tip
+        with backend_call.interrupting():
+            return [await download_from(self._world, path, ref) for path in paths]
+
+    download_files = blocking(adownload_files)
 
     # How
 
     async def _ask(self, name: str, **arguments: Any) -> Observation:
         given = {key: value for key, value in arguments.items() if value is not None}
-        return await self._answered(BackendCall(), ToolCall(name, given))
+        return await self._answer(BackendCall(), ToolCall(name, given))
 
-    async def _upload(
-        self, backend_call: BackendCall, path: str, content: bytes
-    ) -> FileUploadResponse:
-        if not path.startswith("/"):
-            return FileUploadResponse(path, "invalid_path")
-        call = ToolCall("upload_file", {"file_path": path, **_content(content)})
-        return results.upload_response(path, await self._answered(backend_call, call))
-
-    async def _download(
-        self, backend_call: BackendCall, paths: list[str]
-    ) -> list[FileDownloadResponse]:
-        with _raised_in_graphs(backend_call):
-            backend_call.require_way_back()
-            await backend_call.turn_comes()
-            ref: WorldRef | None = None
-            async with one_at_a_time(self._handle):
-                entered = self._enter(backend_call)
-                if entered is not None:
-                    ref = entered.batch.tip
-            return [await download_from(self._world, path, ref) for path in paths]
-
-    async def _answered(self, backend_call: BackendCall, call: ToolCall) -> Observation:
+    async def _answer(self, backend_call: BackendCall, call: ToolCall) -> Observation:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
-        with _raised_in_graphs(backend_call):
+        async with self._in_turn(backend_call) as entered:
             if call.name in self._refused:
                 raise AccessRefused(str(self._refused[call.name]))
+            answered = await self._handle.answer(call, entered)
+            if entered is not None:
+                write_ref(entered.chain, backend_call.levels, ())
+            return answered.observation
+
+    @asynccontextmanager
+    async def _in_turn(self, backend_call: BackendCall) -> AsyncGenerator[EnclosingCall | None]:
+        """Holds the machine when the calls before this one are through: reading the ref, the turn and writing the
+        ref are one. Gives the call where it stands; `None` outside of a graph that keeps the ref."""
+        with backend_call.interrupting():
             backend_call.require_way_back()
-            await backend_call.turn_comes()
-            async with one_at_a_time(self._handle):
-                answered = await self._handle.answer(call, self._enter(backend_call))
-                backend_call.moved(answered.ref)
-                return answered.observation
-
-    def _enter(self, backend_call: BackendCall) -> EnclosingCall | None:
-        site = backend_call.site
-        if site is None:
-            return None
-        entered = self._handle.enter(site, backend_call.base, self._start)
-        backend_call.stand(entered.batch)
-        return entered
-
-
-@contextmanager
-def _raised_in_graphs(backend_call: BackendCall) -> Generator[None]:
-    """Makes our own failures leave the graph as they must; outside of one they are what they are."""
-    try:
-        yield
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
-        if not backend_call.in_graph:
-            raise
-        raise SimulationInterrupted(as_ours(error)) from error
+            await backend_call.wait_for_earlier()
+            async with self._handle.backend_lock:
+                site, home = backend_call.site, backend_call.home
+                entered = site and self._handle.enter(site, backend_call.base, self._start)
+                if entered and home:
+                    follow_writes(entered.chain, home)
+                yield entered
 
 
 def _content(content: bytes) -> dict[str, str]:
@@ -334,82 +296,45 @@ class BackendCall:
 
     def __init__(self) -> None:
         self.levels = parent_graphs()
-        self._own = next((one for one in self.levels if one.has_channel), None)
+        self.home = next((one for one in self.levels if one.has()), None)
+        """The nearest graph with the channel `sim_ref`."""
 
-    @property
-    def in_graph(self) -> bool:
-        return bool(self.levels)
+    def interrupting(self) -> AbstractContextManager[None]:
+        """Makes our own failures leave the graph as they must; outside of one they are what they are."""
+        return interrupting() if self.levels else nullcontext()
 
     @property
     def site(self) -> CallSite | None:
         """What a world handle orders and remembers the call by."""
-        if self._own is None:
+        if self.home is None:
             return None
         inner, outer = self.levels[0], self.levels[-1]
-        return CallSite(
-            # All of what one step of the outermost graph does is one batch, subagents included.
-            step=(outer.info.thread_id, outer.info.checkpoint_id),
-            task=inner.info.task_id,
-            call=inner.call,
-            attempt=inner.info,
-            step_attempt=None,
-            earlier=(),
-            tasks=None,
-            known=True,
-        )
+        # All of what one step of the outermost graph does is one batch, subagents included.
+        step = (outer.info.thread_id, outer.info.checkpoint_id)
+        return CallSite(step, inner.info.task_id, inner.call, inner.info)
 
     def require_way_back(self) -> None:
         """
         Raises:
             UsageError: the thread can be gone back in, and the world would not go with it.
         """
-        if self.in_graph and self._own is None and keeps_checkpoints(self.levels):
+        checkpoints = any(level.configurable.get(CHECKPOINTER_KEY) for level in self.levels)
+        if self.home is None and checkpoints:
             raise UsageError(NO_CHANNEL)
 
-    async def turn_comes(self) -> None:
+    async def wait_for_earlier(self) -> None:
         """Waits for the calls that come before this one: in its message, and in the messages whose
         calls the subagents around it are."""
         for level in reversed(self.levels):
-            await wait_for([*level.earlier_calls])
+            earlier = level.earlier_tasks()
+            await wait_for(
+                [future for future, task in earlier if sent_call(task.input) is not None]
+            )
 
     def base(self) -> WorldRef | None:
         """Where the outermost step began; `None` at the beginning of its thread."""
-        return self._inherited or None
-
-    def stand(self, batch: CallBatch) -> None:
-        """Puts `batch` where this call continues."""
-        assert self._own is not None
-        here = self._own.ref(fresh=True)
-        # What is as it was before the step does not know of the calls before this one; the batch does.
-        if here and here != self._inherited:
-            batch.tip = here
-
-    def moved(self, ref: WorldRef) -> None:
-        """The call is answered; the graph's state learns the new ref."""
-        if self._own is not None:
-            self._own.send(ref)
-
-    @property
-    def _inherited(self) -> str:
-        outer = self._outer
-        return outer.ref(fresh=False) if outer is not None else ""
-
-    @property
-    def _outer(self) -> ParentGraph | None:
-        return next((one for one in reversed(self.levels) if one.has_channel), None)
-
-
-_locks: WeakKeyDictionary[WorldHandle, TurnLock] = WeakKeyDictionary()
-_guard = threading.Lock()
-
-
-@asynccontextmanager
-async def one_at_a_time(handle: WorldHandle) -> AsyncGenerator[None]:
-    """One call of a backend after another: reading the ref, the turn and writing the ref are one."""
-    with _guard:
-        lock = _locks.setdefault(handle, TurnLock())
-    async with lock:
-        yield
+        outer = next((one for one in reversed(self.levels) if one.has()), None)
+        return (outer and outer.read(fresh=False)) or None
 
 
 class SimDeepAgentState(DeepAgentState, SimState):
@@ -418,3 +343,119 @@ class SimDeepAgentState(DeepAgentState, SimState):
     deepagents gives it to every subagent that it builds itself, so one ref goes through all of them.
     A subagent that is given as a compiled graph needs the channel only for going back within itself.
     """
+
+
+_ENDED = re.compile(r"\n\[Command (?:succeeded|failed) with exit code (\d+)\]\Z")
+_HEADER = re.compile(r"\A@@ .* @@\n")
+
+
+def execute_response(answer: Observation) -> ExecuteResponse:
+    result = structured_result(answer)
+    if "error" in result or answer.provenance == "enforced":
+        # A control said something else than the machine: what it said counts.
+        ended = _ENDED.search(answer.text)
+        code = int(ended[1]) if ended else (1 if answer.is_error else None)
+        return ExecuteResponse(_ENDED.sub("", answer.text), code)
+    return ExecuteResponse(**result)
+
+
+def read_result(answer: Observation) -> ReadResult:
+    if answer.provenance == "enforced" and not answer.is_error:
+        content = _HEADER.sub("", answer.text)
+        return ReadResult(file_data={"content": content, "encoding": "utf-8"})
+    return ReadResult(**structured_result(answer))
+
+
+def write_result(answer: Observation) -> WriteResult:
+    result = structured_result(answer)
+    # The tool shows the error as it is.
+    return WriteResult(error=answer.text) if "error" in result else WriteResult(**result)
+
+
+def glob_result(answer: Observation) -> GlobResult:
+    result = dict(structured_result(answer))
+    return GlobResult(**result, truncation_reason="budget" if result.get("truncated") else None)
+
+
+_UPLOAD_ERRORS = {
+    "Is a directory": "is_directory",
+    "Not a directory": "invalid_path",
+    "File exists": "invalid_path",
+    "No such file or directory": "file_not_found",
+    "Permission denied": "permission_denied",
+}
+
+
+def upload_response(path: str, answer: Observation) -> FileUploadResponse:
+    error: str | None = structured_result(answer).get("error")
+    return FileUploadResponse(path, _UPLOAD_ERRORS.get(error, error) if error else None)
+
+
+class InterruptedGlob(GlobResult):
+    """What `glob` gives inside a graph when the world gave no answer.
+
+    deepagents makes a message of every exception that `glob` raises, and an agent must not learn from
+    our failures. So this result raises when it is looked at, which is after that.
+    """
+
+    def __init__(self, failure: GraphBubbleUp) -> None:
+        self._failure = failure
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("error", "matches", "truncated", "truncation_reason"):
+            raise object.__getattribute__(self, "_failure")
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        return "InterruptedGlob()"
+
+    def __bool__(self) -> Never:
+        raise self._failure
+
+
+def structured_result(answer: Observation) -> Mapping[str, Any]:
+    """The structured result; an error that a control enforced has none of its own."""
+    structured: Any = answer.structured
+    if not isinstance(structured, dict) or (answer.is_error and answer.provenance == "enforced"):
+        return {"error": answer.text}
+    return cast("dict[str, Any]", structured)
+
+
+LINKS = 40
+"""How many symbolic links are followed on the way to a file, as Linux does."""
+
+
+async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDownloadResponse:
+    """The content of one file at a point of a world's history."""
+    if not path.startswith("/"):
+        return FileDownloadResponse(path, error="invalid_path")
+    state = await world.state(ref)
+    real = _without_links(state.files, path)
+    entry = state.files.get(real) if real else None
+    if real is None or entry is None:
+        return FileDownloadResponse(path, error="is_directory" if real == "/" else "file_not_found")
+    if entry.kind == "directory":
+        return FileDownloadResponse(path, error="is_directory")
+    user = world.scenario.machine.user
+    if user != "root" and not entry.mode & (0o400 if entry.owner == user else 0o044):
+        return FileDownloadResponse(path, error="permission_denied")
+    return FileDownloadResponse(path, await world.read_file(real, at=ref))
+
+
+def _without_links(files: Mapping[str, FileEntry], path: str) -> str | None:
+    """`path` without symbolic links; `None` when they go in circles."""
+    left = [part for part in path.split("/") if part and part != "."]
+    done, links = "/", 0
+    while left:
+        part = left.pop(0)
+        done = normal_path(f"{done}/{part}")
+        entry = files.get(done)
+        if entry is None or entry.kind != "symlink":
+            continue
+        links += 1
+        if links > LINKS:
+            return None
+        target = entry.content
+        done = "/" if target.startswith("/") else normal_path(f"{done}/..")
+        left = [one for one in target.split("/") if one and one != "."] + left
+    return done

@@ -7,6 +7,9 @@ exception, nothing is written, and the thread can be resumed from where it was.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from langgraph.errors import GraphBubbleUp
 
 from agentworld_sim import AgentworldError, WorldFailure
@@ -35,3 +38,18 @@ def as_ours(error: Exception) -> AgentworldError:
     failure = WorldFailure(f"the world broke while it answered: {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure
+
+
+@contextmanager
+def interrupting(
+    only: type[Exception] = Exception, *, but: tuple[type[Exception], ...] = ()
+) -> Generator[None]:
+    """What fails inside is ours: it ends the run as `SimulationInterrupted`, never becomes a message, and leaves
+    the thread as it was. Errors that are not `only` these are somebody else's, and pass as they are; so do
+    those `but` for which."""
+    try:
+        yield
+    except (GraphBubbleUp, *but):
+        raise
+    except only as error:
+        raise SimulationInterrupted(as_ours(error)) from error

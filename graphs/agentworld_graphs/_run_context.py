@@ -17,14 +17,13 @@ from __future__ import annotations
 import copy
 import inspect
 import threading
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import BaseMessage
@@ -33,17 +32,13 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 from langchain_core.tracers.context import register_configure_hook
 from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._simulate import METADATA_KEY, SimulatedTool
 from agentworld_graphs._tool_selection import ToolSelection
+from agentworld_graphs._world_handle import during
 from agentworld_graphs.tool_specs import provider_side_among, refusal_of
 from agentworld_sim import AccessRefused, AgentworldError, UsageError
-
-if TYPE_CHECKING:
-    from agentworld_graphs._tool_selection import ToolSelection
-
 
 _let_through: ContextVar[str | None] = ContextVar("_let_through", default=None)
 """The name of the real tool that a tool node of ours is about to run."""
@@ -95,9 +90,6 @@ class SimulationWatch(BaseCallbackHandler):
         messages: list[list[BaseMessage]],
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Before a model is asked.
@@ -112,7 +104,7 @@ class SimulationWatch(BaseCallbackHandler):
             refusal = AccessRefused(
                 "the model was not asked." + "".join(f"\n- {refusal_of(name)}" for name in names)
             )
-            self._note(_around(parent_run_id), (names[0], ""), refusal)
+            self._note(_around(kwargs), (names[0], ""), refusal)
             raise SimulationInterrupted(refusal)
 
     def on_tool_start(
@@ -121,10 +113,6 @@ class SimulationWatch(BaseCallbackHandler):
         input_str: str,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        inputs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Before a tool runs.
@@ -133,8 +121,8 @@ class SimulationWatch(BaseCallbackHandler):
             SimulationInterrupted: it is a real one that was not allowed.
         """
         self.seen = True
-        name, around = str(serialized.get("name")), _around(parent_run_id)
-        simulated = METADATA_KEY in (metadata or {})
+        name, around = str(serialized.get("name")), _around(kwargs)
+        simulated = METADATA_KEY in (kwargs.get("metadata") or {})
         if simulated or name == _let_through.get() or self.choice.may_run(name):
             self._begin(run_id, _Run(around, None, (name, input_str)))
             return
@@ -155,11 +143,7 @@ class SimulationWatch(BaseCallbackHandler):
             self._note(run.around, run.call, ours)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """The same call may have failed before, and was tried again.
-
-        Raises:
-            SimulationInterrupted: a call in it got no answer, and the failure was caught.
-        """
+        """The same call may have failed before, and was tried again."""
         run = self._end(run_id)
         if run is None or run.call is None:
             return
@@ -172,22 +156,20 @@ class SimulationWatch(BaseCallbackHandler):
         inputs: dict[str, Any],
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """A node, a graph or another chain begins."""
-        self._begin(run_id, _Run(_around(parent_run_id), (metadata or {}).get("langgraph_node")))
+        self._begin(
+            run_id,
+            _Run(_around(kwargs), cast("Any", kwargs.get("metadata") or {}).get("langgraph_node")),
+        )
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """It failed: nothing is hidden."""
         self._end(run_id)
 
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
-        """
-        Raises:
-            SimulationInterrupted: a call in it got no answer, and the failure was caught.
-        """
+        """What is in it must have been answered."""
         run = self._end(run_id)
         if run is not None:
             where = "a function" if run.node is None else f"the node {run.node!r}"
@@ -237,40 +219,33 @@ _running: ContextVar[SimulationWatch | None] = ContextVar("agentworld_running", 
 register_configure_hook(_running, inheritable=True)
 
 
-@contextmanager
-def running(watch: SimulationWatch) -> Generator[None]:
+def running(watch: SimulationWatch) -> AbstractContextManager[None]:
     """What is called within it is part of a simulation."""
-    token = _running.set(watch)
-    try:
-        yield
-    finally:
-        _running.reset(token)
+    return during(_running, watch)
+
+
+def let_through(name: str) -> AbstractContextManager[None]:
+    """Lets one real tool run that may."""
+    return during(_let_through, name)
 
 
 def tool_in_place_of(tool: BaseTool, callbacks: object) -> BaseTool:
     """What runs where a tool is called: the tool itself, outside of a simulation."""
-    watch = _watch_among(_handlers(callbacks)) or _running.get()
+    watch = watch_of(callbacks)
     return tool if watch is None else watch.in_place_of(tool)
 
 
-@contextmanager
-def let_through(name: str) -> Generator[None]:
-    """Lets one real tool run that may."""
-    token = _let_through.set(name)
-    try:
-        yield
-    finally:
-        _let_through.reset(token)
-
-
-def watch_in(config: RunnableConfig | None) -> SimulationWatch | None:
-    """The simulation that a run is part of, if it is part of one."""
-    return _watch_among(_handlers((config or {}).get("callbacks"))) or _running.get()
+def watch_of(callbacks: object) -> SimulationWatch | None:
+    """The simulation that a run with these callbacks is part of, if it is part of one."""
+    managed = isinstance(callbacks, BaseCallbackManager)
+    handlers = cast("Any", callbacks.handlers if managed else callbacks or ())
+    found = (one for one in handlers if isinstance(one, SimulationWatch))
+    return next(found, None) or _running.get()
 
 
 def watch_from_here(config: RunnableConfig, choice: ToolSelection) -> SimulationWatch:
     """Makes what is called with `config` part of a simulation, if it is not part of one."""
-    watch = watch_in(config)
+    watch = watch_of(config.get("callbacks"))
     if watch is not None:
         return watch
     callbacks = config.get("callbacks")
@@ -284,20 +259,10 @@ def watch_from_here(config: RunnableConfig, choice: ToolSelection) -> Simulation
     return watch
 
 
-def _around(parent: UUID | None) -> UUID | None:
+def _around(told: Mapping[str, Any]) -> UUID | None:
     """The run inside of which another begins, also where callbacks of its own hide that."""
     callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
-    return parent or getattr(callbacks, "parent_run_id", None)
-
-
-def _watch_among(handlers: Sequence[object]) -> SimulationWatch | None:
-    return next((one for one in handlers if isinstance(one, SimulationWatch)), None)
-
-
-def _handlers(callbacks: object) -> Sequence[object]:
-    if isinstance(callbacks, BaseCallbackManager):
-        return callbacks.handlers
-    return cast("Sequence[object]", callbacks) if isinstance(callbacks, list) else ()
+    return told.get("parent_run_id") or getattr(callbacks, "parent_run_id", None)
 
 
 METHODS = ("_run_one", "_arun_one")
@@ -307,8 +272,6 @@ _guard = threading.Lock()
 _originals: dict[str, Any] = {}
 _everywhere: list[ToolSelection] = []
 """Simulations of every tool node of the process; the last one counts."""
-_stays = False
-_shadows: WeakKeyDictionary[ToolNode, tuple[ToolSelection, ToolNode]] = WeakKeyDictionary()
 _runs = 0
 """How many simulated runs last."""
 _replaced: list[tuple[str, Any, Any]] = []
@@ -322,91 +285,55 @@ def reach_called_tools() -> Generator[None]:
     with _guard:
         _runs += 1
         if _runs == 1:
-            _replace_runs()
+            _replaced.extend(map(_replace_method, ("run", "arun")))
     try:
         yield
     finally:
         with _guard:
             _runs -= 1
-            if _runs == 0:
-                _put_back_runs()
+            while _replaced and not _runs:
+                name, original, ours = _replaced.pop()
+                # Somebody may have put something on top, which ours stays under: it changes nothing there.
+                if getattr(BaseTool, name) is ours:
+                    setattr(BaseTool, name, original)
 
 
-def _replace_runs() -> None:
-    run, arun = BaseTool.run, BaseTool.arun
+def _replace_method(name: str) -> tuple[str, Any, Any]:
+    original = getattr(BaseTool, name)
 
-    @wraps(run)
-    def run_or_ask(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+    @wraps(original)
+    def run_or_ask(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
         tool = tool_in_place_of(self, kwargs.get("callbacks"))
-        if tool is self:
-            return run(self, tool_input, *args, **kwargs)
-        return tool.run(tool_input, *args, **kwargs)
+        return (original if tool is self else getattr(type(tool), name))(tool, *args, **kwargs)
 
-    @wraps(arun)
-    async def arun_or_ask(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        tool = tool_in_place_of(self, kwargs.get("callbacks"))
-        if tool is self:
-            return await arun(self, tool_input, *args, **kwargs)
-        return await tool.arun(tool_input, *args, **kwargs)
-
-    for name, original, ours in (("run", run, run_or_ask), ("arun", arun, arun_or_ask)):
-        setattr(BaseTool, name, ours)
-        _replaced.append((name, original, ours))
+    setattr(BaseTool, name, run_or_ask)
+    return name, original, run_or_ask
 
 
-def _put_back_runs() -> None:
-    for name, original, ours in _replaced:
-        # Somebody may have put something on top, which ours stays under: it changes nothing there.
-        if getattr(BaseTool, name) is ours:
-            setattr(BaseTool, name, original)
-    _replaced.clear()
-
-
-def reach_nested_nodes() -> None:
-    """From now on tool nodes look whether they run in a simulation, if this LangGraph lets us."""
-    global _stays
-    with _guard, suppress(UsageError):
-        _install()
-        _stays = True
-
-
-def enter_everywhere(choice: ToolSelection) -> None:
-    """Every tool node of the process is part of this simulation, until it leaves.
+@contextmanager
+def reach_all_nodes(choice: ToolSelection) -> Generator[None]:
+    """While it lasts, every tool node of the process is part of this simulation.
 
     Raises:
         UsageError: this version of LangGraph does not let us.
     """
-    with _guard:
-        _install()
-        _everywhere.append(choice)
-
-
-def leave_everywhere(choice: ToolSelection) -> None:
-    """Ends `enter_everywhere`."""
-    with _guard:
+    reach_nested_nodes()
+    _everywhere.append(choice)
+    try:
+        yield
+    finally:
         _everywhere.remove(choice)
-        if not _everywhere and not _stays:
-            for name, original in _originals.items():
-                setattr(ToolNode, name, original)
-            _originals.clear()
 
 
-def shadow(node: ToolNode, choice: ToolSelection) -> ToolNode:
+def simulated_copy(node: ToolNode, choice: ToolSelection) -> ToolNode:
     """A copy of a tool node whose calls a world answers. The user's wrappers stay around them."""
     from agentworld_graphs._tool_node import Interceptor
 
     made: Any = copy.copy(node)
     given: Any = node
-    interceptor = Interceptor(choice, messages_key=given._messages_key)
-    wrapper, async_wrapper = given._wrap_tool_call, given._awrap_tool_call
-
-    def wrap(request: ToolCallRequest, execute: Any) -> Any:
-        return interceptor.run(request, execute, wrapper)
-
-    async def wrap_async(request: ToolCallRequest, execute: Any) -> Any:
-        return await interceptor.arun(request, execute, wrapper, async_wrapper)
-
-    made._wrap_tool_call, made._awrap_tool_call = wrap, wrap_async
+    wrappers = given._wrap_tool_call, given._awrap_tool_call
+    interceptor = Interceptor(choice, given._messages_key, None, *wrappers)
+    made._wrap_tool_call, made._awrap_tool_call = interceptor.run, interceptor.arun
     # What a node calls is bound to the node it was made for.
     made.func, made.afunc = made._func, made._afunc
     made._agentworld_simulated = True
@@ -418,42 +345,46 @@ def is_simulated(node: ToolNode) -> bool:
     return bool(getattr(node, "_agentworld_simulated", False))
 
 
-def _install() -> None:
-    if _originals:
-        return
-    for name in METHODS:
-        method = getattr(ToolNode, name, None)
-        if method is None or list(inspect.signature(method).parameters) != PARAMETERS:
-            raise UsageError(
-                f"this version of langgraph has no ToolNode.{name}({', '.join(PARAMETERS)}), through"
-                " which tool nodes inside of tools are reached. Use a version that the extra 'graphs'"
-                " allows, or simulate the tools one by one (simulate(tool, world))."
-            )
-    for name in METHODS:
-        _originals[name] = getattr(ToolNode, name)
-    run_one, arun_one = (_originals[name] for name in METHODS)
+def reach_nested_nodes() -> None:
+    """From now on tool nodes look whether they run in a simulation.
 
-    def _run_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
-        return run_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
+    Raises:
+        UsageError: this version of LangGraph does not let us.
+    """
+    with _guard:
+        if _originals:
+            return
+        for name in METHODS:
+            method = getattr(ToolNode, name, None)
+            if method is None or list(inspect.signature(method).parameters) != PARAMETERS:
+                raise UsageError(
+                    f"this version of langgraph has no ToolNode.{name}({', '.join(PARAMETERS)}), through"
+                    " which tool nodes are reached. Use a version that the extra 'graphs' allows, or"
+                    " simulate the tools one by one (simulate(tool, world))."
+                )
+        _originals.update({name: getattr(ToolNode, name) for name in METHODS})
+        for name, original in _originals.items():
 
-    async def _arun_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
-        return await arun_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
+            @wraps(original)
+            def run_one(
+                self: ToolNode, call: Any, input_type: Any, tool_runtime: Any, _own: Any = original
+            ) -> Any:
+                return _own(_node_for(self, tool_runtime), call, input_type, tool_runtime)
 
-    for name, function in zip(METHODS, (_run_one, _arun_one), strict=True):
-        setattr(ToolNode, name, function)
+            setattr(ToolNode, name, run_one)
 
 
 def _node_for(node: ToolNode, runtime: Any) -> ToolNode:
-    """The node itself, or its shadow in the simulation that it is part of."""
+    """The node itself, or its copy in the simulation that it is part of."""
     if is_simulated(node):
         return node
-    watch = watch_in(runtime.config)
+    watch = watch_of(runtime.config.get("callbacks"))
     choice = watch.choice if watch is not None else (_everywhere[-1] if _everywhere else None)
     if choice is None:
         return node
     with _guard:
-        known = _shadows.get(node)
-        if known is None or known[0] is not choice:
+        known = choice.node_copies.get(node)
+        if known is None:
             choice.offer(node.tools_by_name.values())
-            known = _shadows[node] = (choice, shadow(node, choice))
-        return known[1]
+            known = choice.node_copies[node] = simulated_copy(node, choice)
+        return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, cast
 
@@ -46,7 +46,7 @@ class ExpectedAnswer:
             return self.content.search(text) is not None
         return bool(self.content(text))
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """For messages."""
         if isinstance(self.content, str):
             return repr(self.content)
@@ -96,7 +96,8 @@ class ScriptedChatModel(BaseChatModel):
 
     def unused(self) -> list[AIMessage]:
         """The replies of the script that were never given, in any thread."""
-        return [reply for number, reply in enumerate(self._replies()) if number not in self._given]
+        replies = [message for message in self.script if isinstance(message, AIMessage)]
+        return [reply for number, reply in enumerate(replies) if number not in self._given]
 
     def bind_tools(
         self,
@@ -144,22 +145,6 @@ class ScriptedChatModel(BaseChatModel):
                 run_manager.on_llm_new_token(chunk.text, chunk=generation)
             yield generation
 
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in chunks_of(self._reply(messages, kwargs.get("tools"))):
-            generation = ChatGenerationChunk(message=chunk)
-            if run_manager:
-                await run_manager.on_llm_new_token(chunk.text, chunk=generation)
-            yield generation
-
-    def _replies(self) -> list[AIMessage]:
-        return [message for message in self.script if isinstance(message, AIMessage)]
-
     def _reply(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]] | None
     ) -> AIMessage:
@@ -171,7 +156,7 @@ class ScriptedChatModel(BaseChatModel):
             raise ScriptMismatch(
                 f"the script has {len(replies)} replies and the model was asked for number"
                 f" {said + 1}: every AIMessage of a conversation counts as one, those of other agents"
-                f" too. The conversation ends with: {_shown(messages[-1:])}."
+                f" too. The conversation ends with: {_quote(messages[-1:])}."
             )
         start = replies[said - 1] + 1 if said else 0
         for expected in self.script[start : replies[said]]:
@@ -196,7 +181,7 @@ def _require_same(expected: ToolMessage | ExpectedAnswer, messages: Sequence[Bas
     if isinstance(expected, ToolMessage):
         same, shown = got.content == expected.content, repr(expected.content)
     else:
-        same, shown = expected.fits(got.text), expected.shown()
+        same, shown = expected.fits(got.text), expected.describe()
     if not same or got.status != expected.status:
         raise ScriptMismatch(
             f"the call {call!r} was answered otherwise than the script says.\n"
@@ -227,7 +212,7 @@ def _require_takes(tools: Sequence[Mapping[str, Any]], reply: AIMessage, *, numb
             )
 
 
-def _shown(messages: Sequence[BaseMessage]) -> str:
+def _quote(messages: Sequence[BaseMessage]) -> str:
     return "; ".join(f"{message.type}: {message.text[:200]!r}" for message in messages) or "nothing"
 
 

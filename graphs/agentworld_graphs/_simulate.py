@@ -6,34 +6,28 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Unpack, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.messages import ToolMessage
-from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from langchain_core.tools import tool as tool_from
+from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool as tool_from
 from langchain_core.tracers.base import BaseTracer
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, PrivateAttr
 from pydantic_core import to_jsonable_python
 
-from agentworld_graphs._call_order import AnsweredCall
-from agentworld_graphs._call_site import call_site_of, reader_of
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import (
-    follow_agents,
-    keeps_hidden_ref,
-    ref_around,
+from agentworld_graphs._call_order import CallAnswer
+from agentworld_graphs._call_site import (
+    copy_among,
+    delta_reader,
+    follow_writes,
+    parent_graphs,
     ref_of_function,
     ref_of_thread,
     site_in_function,
     site_in_task,
-    write_ref,
-    write_ref_of_function,
 )
-from agentworld_graphs._thread_refs import MARK, Mark, ref_in
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, MARK, Mark
 from agentworld_graphs._world_handle import (
-    Base,
     EnclosingCall,
     ToolAccess,
     WorldHandle,
@@ -56,8 +50,18 @@ from agentworld_sim.supports_world import HoldsWorld
 
 Runtime = ToolRuntime[Any, Any]
 
+MESSAGES = "messages"
+"""Where a graph's state has its messages, for a tool node that is not ours. Ours say so themselves."""
+
 RUNTIME_ARGUMENT = "agentworld_runtime"
 """The argument in which a tool node gives us its runtime. Never shown, never recorded."""
+
+
+KEPT = (
+    *("name", "description", "return_direct", "verbose", "callbacks", "tags", "metadata", "extras"),
+    *("handle_validation_error", "response_format"),
+)
+"""What a simulated tool has of the real one, as it is."""
 
 
 class SimulatedTool(StructuredTool):
@@ -68,7 +72,6 @@ class SimulatedTool(StructuredTool):
     _start: WorldRef = PrivateAttr()
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
     _shown: frozenset[str] | None = PrivateAttr(default=None)
-    _messages_key: str = PrivateAttr(default="messages")
     _refusal: AgentworldError | None = PrivateAttr(default=None)
     _runtime: Runtime | None = PrivateAttr(default=None)
 
@@ -79,47 +82,21 @@ class SimulatedTool(StructuredTool):
         world: World,
         *,
         refusal: AgentworldError | None = None,
-        messages_key: str = "messages",
         start: WorldRef | None = None,
     ) -> SimulatedTool:
         """For this package; use `simulate`. A `refusal` is what every call fails with."""
-
-        def answer(
-            call: ToolCall,
-            agentworld_runtime: Runtime | None = None,
-            agentworld_run: object = None,
-        ) -> Any:
-            return run_sync(made._answer(call, agentworld_runtime, agentworld_run))
-
-        async def answer_async(
-            call: ToolCall,
-            agentworld_runtime: Runtime | None = None,
-            agentworld_run: object = None,
-        ) -> Any:
-            return await made._answer(call, agentworld_runtime, agentworld_run)
-
         made = cls(
-            name=real.name,
-            description=real.description,
+            **{name: getattr(real, name) for name in KEPT},
             args_schema=real.args_schema or real.get_input_schema(),
-            func=answer,
-            coroutine=answer_async,
-            return_direct=real.return_direct,
-            verbose=real.verbose,
-            callbacks=real.callbacks,
-            tags=real.tags,
-            metadata=real.metadata,
+            func=_unused,
+            coroutine=cast("Any", _unused),
             handle_tool_error=real.handle_tool_error or True,
-            handle_validation_error=real.handle_validation_error,
-            response_format=real.response_format,
-            extras=real.extras,
         )
         made._handle = handle_of(world)
         made._world = world
         made._start = start or world.ref
         made._real_injected = real._injected_args_keys
         made._shown = _visible_arguments(real)
-        made._messages_key = messages_key
         made._refusal = refusal
         return made
 
@@ -137,19 +114,16 @@ class SimulatedTool(StructuredTool):
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As for every tool; callbacks find the world's id in the metadata."""
-        return super().run(tool_input, *args, **self._noted(kwargs))
+        return super().run(tool_input, *args, **self._with_metadata(kwargs))
 
     async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As `run`."""
-        return await super().arun(tool_input, *args, **self._noted(kwargs))
+        return await super().arun(tool_input, *args, **self._with_metadata(kwargs))
 
-    def _noted(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        metadata: dict[str, Any] = options.get("metadata") or {}
-        return {
-            **options,
-            "metadata": {**metadata, **start_metadata(self.world)},
-            "tags": [*(options.get("tags") or ()), SIMULATED],
-        }
+    def _with_metadata(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        told = cast("dict[str, Any]", options.get("metadata") or {})
+        metadata = {**told, **start_metadata(self.world)}
+        return {**options, "metadata": metadata, "tags": [*(options.get("tags") or ()), SIMULATED]}
 
     @cached_property
     def _injected_args_keys(self) -> frozenset[str]:
@@ -184,72 +158,45 @@ class SimulatedTool(StructuredTool):
             and (value is not None or name in given)
         }
 
-    def _base(self, runtime: Runtime | None) -> Base:
-        def base() -> WorldRef | None:
-            if runtime is None:
-                return None
-            world, key = self.world.id, self._messages_key
-            own = ref_in(cast("object", runtime.state), world=world, key=key)
-            return own or ref_around(runtime.config, world=world, key=key)
-
-        return base
-
     def _will_not_ask(self, runtime: Runtime) -> None:
-        entered = self._entered_in_node(runtime)
+        entered = self._handle.enter_node(runtime, MESSAGES, self._start)
         if entered is not None:
             attempt, call = entered.attempt, entered.site.call
             attempt.arrived.add(call)
             if not attempt.supervised:
                 attempt.end(call)
 
-    def _entered_in_node(self, runtime: Runtime) -> EnclosingCall | None:
-        current = self._handle.current(runtime)
-        if current is not None:
-            return current
-        site = call_site_of(runtime, self._messages_key)
-        return site and self._handle.enter(site, self._base(runtime), self._start)
-
-    async def _entered(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
+    async def _enter(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
         """The call where it stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
-            return self._entered_in_node(runtime)
+            return self._handle.enter_node(runtime, MESSAGES, self._start)
+        graphs = parent_graphs()
+        copy = copy_among(graphs)
         task = site_in_task(self.name, call.id)
         site = task or site_in_function(call.id)
-        if site is None or not (task or keeps_hidden_ref() or self._handle.is_inside(site)):
+        if site is None or not (task or copy or self._handle.calls_around(site)):
             return None
-        ref = await ref_of_thread(self.world.id) or ref_of_function()
+        ref = await ref_of_thread(graphs[0], self.world.id) or ref_of_function(graphs)
         entered = self._handle.enter(site, lambda: ref, self._start)
-        if task is None and not self._handle.is_inside(site):
-            follow_agents(entered.batch)
+        if copy and not task and not entered.outer:
+            follow_writes(entered.chain, copy, HIDDEN_CHANNEL)
         return entered
 
-    def _run(
-        self,
-        *args: Any,
-        config: RunnableConfig,
-        run_manager: CallbackManagerForToolRun | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        return super()._run(*args, config=config, agentworld_run=run_manager, **kwargs)
+    def _run(self, *args: Any, run_manager: Any = None, **kwargs: Any) -> Any:
+        return run_sync(self._answer(kwargs["call"], kwargs[RUNTIME_ARGUMENT], run_manager))
 
-    async def _arun(
-        self,
-        *args: Any,
-        config: RunnableConfig,
-        run_manager: AsyncCallbackManagerForToolRun | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        return await super()._arun(*args, config=config, agentworld_run=run_manager, **kwargs)
+    async def _arun(self, *args: Any, run_manager: Any = None, **kwargs: Any) -> Any:
+        return await self._answer(kwargs["call"], kwargs[RUNTIME_ARGUMENT], run_manager)
 
     async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
-        entered = await self._entered(call, runtime)
+        entered = await self._enter(call, runtime)
         try:
             if self._refusal is not None:
                 raise self._refusal
-            answered = await self._handle.answer(call, entered, on_delta=reader_of(runtime))
+            answered = await self._handle.answer(call, entered, on_delta=delta_reader(runtime))
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
-            return self._failed(str(error), call, None)
+            return self._failure_message(str(error), call, None)
         except GraphBubbleUp:
             raise
         except Exception as error:
@@ -257,22 +204,15 @@ class SimulatedTool(StructuredTool):
                 raise
             raise SimulationInterrupted(as_ours(error)) from error
         if entered is not None:
-            self._carry(entered, runtime)
-        update_traces(run, answered.mark(self.world.id))
+            entered.write_ref(None if runtime is None else runtime.config)
+        update_traces(run, answered.mark)
         if answered.observation.is_error:
-            return self._failed(answered.observation.text, call, answered)
+            return self._failure_message(answered.observation.text, call, answered)
         artifact = {"structured_content": answered.observation.structured}
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
-    def _carry(self, entered: EnclosingCall, runtime: Runtime | None) -> None:
-        """Writes the ref into the graph's channel, where no node around the tool does."""
-        if runtime is not None and not entered.attempt.supervised:
-            write_ref(runtime.config, entered.batch.tip)
-        elif runtime is None and not self._handle.is_inside(entered.site):
-            write_ref_of_function(entered.batch)
-
-    def _failed(self, text: str, call: ToolCall, answered: AnsweredCall | None) -> Any:
+    def _failure_message(self, text: str, call: ToolCall, answered: CallAnswer | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""
         error = ToolException(text)
         if not call.id:
@@ -289,7 +229,7 @@ class SimulatedTool(StructuredTool):
         self,
         content: Any,
         call: ToolCall,
-        answered: AnsweredCall | None,
+        answered: CallAnswer | None,
         artifact: object,
         *,
         error: bool = False,
@@ -306,8 +246,13 @@ class SimulatedTool(StructuredTool):
             status="error" if error else "success",
         )
         if answered is not None:
-            message.additional_kwargs[MARK] = answered.mark(self.world.id)
+            message.additional_kwargs[MARK] = answered.mark
         return message
+
+
+def _unused(agentworld_runtime: Runtime | None = None) -> Any:
+    """A tool node reads here that it is to give us its runtime."""
+    raise AssertionError("a simulated tool answers in `_run`")
 
 
 def simulate(
@@ -356,7 +301,6 @@ def simulate_in(
     *,
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
-    messages_key: str = "messages",
     start: WorldRef | None = None,
 ) -> SimulatedTool:
     """`simulate` for the tools of a node."""
@@ -367,7 +311,7 @@ def simulate_in(
         refusal = AccessRefused(
             f"{real.name!r} is refused: access={{{real.name!r}: 'refuse'}} says so."
         )
-    return SimulatedTool.of(real, world, refusal=refusal, messages_key=messages_key, start=start)
+    return SimulatedTool.of(real, world, refusal=refusal, start=start)
 
 
 def _visible_arguments(real: BaseTool) -> frozenset[str] | None:

@@ -81,11 +81,10 @@ def messages_in(state: object, key: str = "messages") -> Sequence[BaseMessage]:
     return cast("Sequence[BaseMessage]", found) if isinstance(found, list) else ()
 
 
-def channel_in(state: object) -> str | None:
-    """The value of `sim_ref`; `None` when the graph has no such channel."""
+def _channel_in(state: object) -> str | None:
     if isinstance(state, Mapping):
         return cast("Mapping[str, Any]", state).get(CHANNEL)
-    return None if isinstance(state, list) else getattr(state, CHANNEL, None)
+    return getattr(state, CHANNEL, None)
 
 
 def ref_in(state: object, *, world: str | None = None, key: str = "messages") -> WorldRef | None:
@@ -100,7 +99,7 @@ def ref_in(state: object, *, world: str | None = None, key: str = "messages") ->
         The ref, or `None` when no simulated tool has answered yet. Give it to `World.state`,
         `World.diff` or `World.fork`. After parallel branches it names the tips of all.
     """
-    channel = channel_in(state)
+    channel = _channel_in(state)
     messages = messages_in(state, key)
     marks = _last_marks(messages, world)
     if channel and not (marks and marks[-1]["ref"] == channel):
@@ -184,15 +183,11 @@ def _behind(tip: WorldRef, old: set[WorldRef]) -> set[WorldRef]:
     return found
 
 
-def _last(_: WorldRef, written: WorldRef) -> WorldRef:
-    return written
-
-
 class TipsChannel(BinaryOperatorAggregate[str]):
     """The channel `sim_ref`: what one task writes stands for itself; of several, the tips of all branches
     stay, in the order of the tasks."""
 
-    def __init__(self, typ: Any = str, operator: Any = _last) -> None:
+    def __init__(self, typ: Any = str, operator: Any = lambda _, written: written) -> None:  # pyright: ignore[reportUnknownLambdaType]
         super().__init__(typ, operator)
 
     def update(self, values: Sequence[str]) -> bool:

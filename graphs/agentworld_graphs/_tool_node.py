@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import ToolMessage
@@ -16,10 +15,7 @@ from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agentworld_graphs._call_order import Attempt
-from agentworld_graphs._call_site import call_site_of
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import has_channel, ref_around, ref_of_copy, write_ref_around
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours, interrupting
 from agentworld_graphs._run_context import (
     let_through,
     reach_called_tools,
@@ -27,19 +23,11 @@ from agentworld_graphs._run_context import (
     running,
     watch_from_here,
 )
-from agentworld_graphs._simulate import SimulatedTool
-from agentworld_graphs._thread_refs import (
-    CHANNEL,
-    MARK,
-    Mark,
-    channel_in,
-    join_tips,
-    messages_in,
-    ref_in,
-)
+from agentworld_graphs._simulate import MESSAGES, SimulatedTool
+from agentworld_graphs._thread_refs import MARK, Mark, messages_in
 from agentworld_graphs._tool_selection import NodeTools, Refusals, ToolSelection
-from agentworld_graphs._world_handle import ToolOptions, handle_of
-from agentworld_sim import AccessRefused, AgentworldError, World, WorldRef
+from agentworld_graphs._world_handle import EnclosingCall, ToolOptions, handle_of
+from agentworld_sim import AccessRefused, AgentworldError, World
 from agentworld_sim.supports_world import HoldsWorld
 
 Result = ToolMessage | Command[Any]
@@ -59,77 +47,77 @@ class Interceptor:
     def __init__(
         self,
         choice: ToolSelection,
-        *,
-        messages_key: str = "messages",
+        messages_key: str = MESSAGES,
         tools: NodeTools | None = None,
+        wrapper: Wrapper | None = None,
+        async_wrapper: AsyncWrapper | None = None,
     ) -> None:
         self._choice = choice
+        self._wrapper = wrapper
+        """The user's own."""
+        self._async_wrapper = async_wrapper
         self._key = messages_key
         self._tools = tools
         self._handle = handle_of(choice.world)
 
-    def run(
-        self, request: ToolCallRequest, execute: Execute, wrapper: Wrapper | None = None
-    ) -> Result:
+    def run(self, request: ToolCallRequest, execute: Execute) -> Result:
         """One call, through the user's wrapper if there is one."""
-        with self._watched(request) as finish:
-            if wrapper is None:
-                return finish(self._execute(request, execute))
-            return finish(
-                wrapper(self._as_given(request), lambda inner: self._execute(inner, execute))
-            )
+        with self._in_order(request) as check:
+            if self._wrapper is None:
+                return check(self._execute(request, execute))
+            given = self._as_given(request)
+            return check(self._wrapper(given, lambda inner: self._execute(inner, execute)))
 
-    async def arun(
-        self,
-        request: ToolCallRequest,
-        execute: AsyncExecute,
-        wrapper: Wrapper | None = None,
-        async_wrapper: AsyncWrapper | None = None,
-    ) -> Result:
+    async def arun(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
         """As `run`."""
 
-        async def swapped(inner: ToolCallRequest) -> Result:
-            return await self._aexecute(inner, execute)
+        async def answer(inner: ToolCallRequest) -> Result:
+            with self._swap(inner) as allowed:
+                return await execute(allowed)
 
-        with self._watched(request) as finish:
-            if async_wrapper is not None:
-                return finish(await async_wrapper(self._as_given(request), swapped))
-            if wrapper is None:
-                return finish(await swapped(request))
+        with self._in_order(request) as check:
+            if self._async_wrapper is not None:
+                return check(await self._async_wrapper(self._as_given(request), answer))
+            if self._wrapper is None:
+                return check(await answer(request))
             # A wrapper without an async twin would block the loop: it gets a thread.
             loop = asyncio.get_running_loop()
-            return finish(
+            return check(
                 await asyncio.to_thread(
-                    wrapper,
+                    self._wrapper,
                     self._as_given(request),
-                    lambda inner: asyncio.run_coroutine_threadsafe(swapped(inner), loop).result(),
+                    lambda inner: asyncio.run_coroutine_threadsafe(answer(inner), loop).result(),
                 )
             )
 
     def _execute(self, request: ToolCallRequest, execute: Execute) -> Result:
-        swapped = self._swapped(request)
-        with self._let_through(swapped):
+        with self._swap(request) as swapped:
             return execute(swapped)
 
-    async def _aexecute(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
-        swapped = self._swapped(request)
-        with self._let_through(swapped):
-            return await execute(swapped)
-
     @contextmanager
-    def _let_through(self, request: ToolCallRequest) -> Generator[None]:
-        """Lets a real tool run that may. What is called inside of it is still simulated."""
-        tool, config = request.tool, _runtime(request).config
-        if tool is None or isinstance(tool, SimulatedTool):
+    def _swap(self, request: ToolCallRequest) -> Generator[ToolCallRequest]:
+        """The request with the tool that may run. What a real one calls is still simulated.
+
+        Raises:
+            SimulationInterrupted: none may.
+        """
+        tool, runtime = request.tool, _runtime(request)
+        with interrupting(AgentworldError):
+            run = tool and self._tool_for(tool)
+        if self._tools is None and isinstance(run, SimulatedTool):
+            run = run.in_call(runtime)
+        if run is not None and run is not tool:
+            request = request.override(tool=run)
+        if run is None or isinstance(run, SimulatedTool):
             if self._tools is None:
                 # What stands inside of a middleware of ours may still replace the tool by a real one.
-                watch_from_here(config, self._choice)
-            yield
+                watch_from_here(runtime.config, self._choice)
+            yield request
             return
-        watch = watch_from_here(config, self._choice)
+        watch = watch_from_here(runtime.config, self._choice)
         reach_nested_nodes()
-        with reach_called_tools(), running(watch), let_through(tool.name):
-            yield
+        with reach_called_tools(), running(watch), let_through(run.name):
+            yield request
 
     def _as_given(self, request: ToolCallRequest) -> ToolCallRequest:
         """The request with the user's own tool, for the user's own wrapper."""
@@ -138,28 +126,11 @@ class Interceptor:
         given = self._tools.given.get(request.tool.name)
         return request if given is None else request.override(tool=given)
 
-    def _swapped(self, request: ToolCallRequest) -> ToolCallRequest:
-        """The request with the tool that may run.
-
-        Raises:
-            SimulationInterrupted: none may.
-        """
-        tool = request.tool
-        if tool is None:
-            return request
-        try:
-            run = self._tool_for(tool)
-        except AgentworldError as error:
-            raise SimulationInterrupted(error) from error
-        if self._tools is None and isinstance(run, SimulatedTool):
-            run = run.in_call(_runtime(request))
-        return request if run is tool else request.override(tool=run)
-
     def _tool_for(self, tool: BaseTool) -> BaseTool:
         if isinstance(tool, SimulatedTool):
             return tool
         if self._tools is None:
-            return self._choice.tool_for(tool, messages_key=self._key)
+            return self._choice.tool_for(tool)
         if tool is self._tools.given.get(tool.name):
             return self._tools.run[tool.name]
         raise AccessRefused(
@@ -168,78 +139,47 @@ class Interceptor:
         )
 
     @contextmanager
-    def _watched(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
-        """Tells the calls after this one when it is through; gives what finishes its result."""
-        site = call_site_of(_runtime(request), self._key)
-        if site is None:
+    def _in_order(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
+        """Tells the calls after this one when it is through; gives what checks its result."""
+        entered = self._handle.enter_node(_runtime(request), self._key, self._choice.start)
+        if entered is None:
             yield lambda result: result
             return
-
-        config = _runtime(request).config
-
-        def base() -> WorldRef | None:
-            world = self._choice.world.id
-            own = ref_in(request.state, world=world, key=self._key)
-            # A function of the same graph leaves no mark: where it left the world stands in the copy.
-            hidden = ref_of_copy(config) if own and not has_channel(config) else None
-            if own and hidden:
-                return join_tips("", (own, hidden))
-            return own or ref_around(config, world=world, key=self._key)
-
-        entered = self._handle.enter(site, base, self._choice.start)
-        attempt = entered.attempt
+        attempt, call = entered.attempt, entered.site.call
         attempt.supervised = True
-        attempt.left.pop(site.call, None)
+        attempt.left.pop(call, None)
         try:
             with entered.running():
-                yield lambda result: self._finished(result, request, attempt, site.call)
-            if site.call in attempt.refs and not self._handle.is_inside(site):
-                write_ref_around(config, entered.batch.tip, own=True)
+                yield lambda result: self._check(result, request, entered)
         except GraphBubbleUp as left:
-            attempt.left[site.call] = left
+            attempt.left[call] = left
             raise
         finally:
-            attempt.end(site.call)
+            attempt.end(call)
 
-    def _finished(
-        self, result: Result, request: ToolCallRequest, attempt: Attempt, call: str
-    ) -> Result:
-        """The result with the new ref for the graph's channel, if it has one.
+    def _check(self, result: Result, request: ToolCallRequest, entered: EnclosingCall) -> Result:
+        """The result, if nothing failed. The answer of a tool that asked the world itself, an agent for example,
+        says where the world stands after it.
 
         Raises:
             SimulationInterrupted: the call failed on our side, and a wrapper made a message of it.
         """
+        attempt, call = entered.attempt, entered.site.call
         failure = attempt.failed.get(call)
         if failure is not None:
             raise SimulationInterrupted(as_ours(failure)) from failure
-        ref = attempt.refs.get(call)
-        self._mark(result, attempt, call)
-        if ref is None or not (
-            channel_in(request.state) is not None or has_channel(_runtime(request).config)
-        ):
-            return result
-        if isinstance(result, ToolMessage):
-            return Command(update={self._key: [result], CHANNEL: ref})
-        update: object = result.update
-        if isinstance(update, Mapping):
-            changed = {**cast("Mapping[str, Any]", update), CHANNEL: ref}
-            return replace(result, update=changed)
-        return result
-
-    def _mark(self, result: Result, attempt: Attempt, call: str) -> None:
-        """Says on the answer of a tool that asked the world itself, an agent for example, where the
-        world stands after it."""
         first = attempt.within.get(call)
         if first is None:
-            return
+            return result
+        entered.write_ref(_runtime(request).config)
         given: object = result.update if isinstance(result, Command) else None
         messages = messages_in(given, self._key) if given is not None else (result,)
         for message in messages:
             if isinstance(message, ToolMessage) and message.tool_call_id == call:
-                own = first.mark(self._choice.world.id)
-                mark: Mark = {**own, "ref": attempt.refs[call], "provenance": "real"}
+                mark: Mark = {**first.mark, "ref": attempt.refs[call], "provenance": "real"}
                 mark.pop("model", None)
                 message.additional_kwargs[MARK] = mark
+        return result
 
 
 def _runtime(request: ToolCallRequest) -> ToolRuntime[Any, Any]:
@@ -295,23 +235,21 @@ class SimToolNode(ToolNode):
             AccessRefused: tools that bind to nothing; the message lists each and what to do.
             UsageError: an option names what is not there.
         """
-        self._wrapper = wrap_tool_call
-        self._async_wrapper = awrap_tool_call
         given: dict[str, Any] = {**options}
         own = {name: given.pop(name) for name in ToolNodeOptions.__annotations__ if name in given}
         choice = ToolSelection(world, **given)
         self._world = choice.world
-        key = own.get("messages_key", "messages")
         refusals = Refusals()
-        chosen = choice.all_of(tools, messages_key=key, refusals=refusals)
+        chosen = choice.all_of(tools, refusals)
         choice.require_known(chosen.given)
         refusals.raise_if_any(consequence="the node was not made")
-        self._interceptor = Interceptor(choice, messages_key=key, tools=chosen)
+        key = own.get("messages_key", MESSAGES)
+        interceptor = Interceptor(choice, key, chosen, wrap_tool_call, awrap_tool_call)
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  its functions are untyped
             list(chosen.run.values()),
             **own,
-            wrap_tool_call=self._wrap,
-            awrap_tool_call=self._wrap_async,
+            wrap_tool_call=interceptor.run,
+            awrap_tool_call=interceptor.arun,
         )
 
     @property
@@ -320,11 +258,4 @@ class SimToolNode(ToolNode):
         return self._world
 
     def __repr__(self) -> str:
-        # LangGraph's own shows the wrappers, and a bound method shows its object.
         return f"SimToolNode({list(self.tools_by_name)}, world={self._world.id!r})"
-
-    def _wrap(self, request: ToolCallRequest, execute: Execute) -> Result:
-        return self._interceptor.run(request, execute, self._wrapper)
-
-    async def _wrap_async(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
-        return await self._interceptor.arun(request, execute, self._wrapper, self._async_wrapper)

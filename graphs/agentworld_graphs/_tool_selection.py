@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
+from weakref import WeakKeyDictionary
 
-from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as tool_from
+from langchain_core.tools import BaseTool, tool as tool_from
+from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs._simulate import SimulatedTool, simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
@@ -79,12 +80,6 @@ class ToolSelection:
         **options: Unpack[WorldOptions],
     ) -> None:
         """
-        Args:
-            world: What answers, as for `world_of`.
-            access: By exact tool name.
-            binds_to: By tool name.
-            options: As for `world_of`.
-
         Raises:
             UsageError: the world is not there; `access`, `binds_to` or `answers` is not by tool name;
                 `access` holds what is no access, or does not let a world answer what it has an answer for.
@@ -98,8 +93,10 @@ class ToolSelection:
         self._access: dict[str, Access] = dict(access or {})
         self._answered = frozenset(answers or ())
         self._binds_to = dict(binds_to or {})
-        self._known: dict[tuple[str, str], tuple[BaseTool, BaseTool]] = {}
+        self._known: dict[str, tuple[BaseTool, BaseTool]] = {}
         self._guard = threading.Lock()
+        self.node_copies: WeakKeyDictionary[ToolNode, ToolNode] = WeakKeyDictionary()
+        """The tool nodes that take the place of the user's."""
         for name, wanted in self._access.items():
             if wanted not in ("simulate", "real", "refuse"):
                 raise UsageError(
@@ -120,7 +117,7 @@ class ToolSelection:
             and rule_for(name, self.world.scenario.access) != "refuse"
         )
 
-    def tool_for(self, real: BaseTool, *, messages_key: str = "messages") -> BaseTool:
+    def tool_for(self, real: BaseTool) -> BaseTool:
         """The tool that runs in place of `real`.
 
         Raises:
@@ -128,15 +125,13 @@ class ToolSelection:
             UsageError: `binds_to` names nothing.
         """
         with self._guard:
-            known = self._known.get((messages_key, real.name))
+            known = self._known.get(real.name)
             if known is None or known[0] is not real:
-                known = (real, self._chosen(real, messages_key))
-                self._known[messages_key, real.name] = known
+                known = self._known[real.name] = (real, self._choose(real))
             return known[1]
 
-    def _chosen(self, real: BaseTool, messages_key: str) -> BaseTool:
-        name = real.name
-        wanted = self._wanted(real)
+    def _choose(self, real: BaseTool) -> BaseTool:
+        name, wanted = real.name, self._access_of(real)
         if wanted == "real":
             if rule_for(name, self.world.scenario.access) == "refuse":
                 raise AccessRefused(
@@ -145,14 +140,8 @@ class ToolSelection:
             return real
         if wanted == "simulate" and isinstance(real, SimulatedTool):
             return real
-        return simulate_in(
-            real,
-            self.world,
-            binds_to=self._binds_to.get(name),
-            access=wanted,
-            messages_key=messages_key,
-            start=self.start,
-        )
+        binding = self._binds_to.get(name)
+        return simulate_in(real, self.world, binds_to=binding, access=wanted, start=self.start)
 
     def offer(self, tools: Iterable[BaseTool]) -> None:
         """Shows tools to the world together, before they are bound: what one does to which records is
@@ -164,10 +153,10 @@ class ToolSelection:
         handle_of(self.world).offer(
             spec_of(real, binds_to=self._binds_to.get(real.name))
             for real in tools
-            if self._wanted(real) == "simulate" and not isinstance(real, SimulatedTool)
+            if self._access_of(real) == "simulate" and not isinstance(real, SimulatedTool)
         )
 
-    def _wanted(self, real: BaseTool) -> Access:
+    def _access_of(self, real: BaseTool) -> Access:
         given = self._access.get(real.name)
         if given is not None:
             return given
@@ -175,9 +164,7 @@ class ToolSelection:
             return "simulate"
         return "real" if is_control_tool(real) or works_in(real, self.world) else "simulate"
 
-    def all_of(
-        self, tools: Iterable[GivenTool], *, messages_key: str, refusals: Refusals
-    ) -> NodeTools:
+    def all_of(self, tools: Iterable[GivenTool], refusals: Refusals) -> NodeTools:
         """What runs for each of several tools; what is refused is added to `refusals`."""
         if isinstance(tools, BaseTool):
             raise UsageError(f"the tools are a list: give [{tools.name}].")
@@ -194,7 +181,7 @@ class ToolSelection:
         self.offer(given.values())
         for name, real in given.items():
             try:
-                run[name] = self.tool_for(real, messages_key=messages_key)
+                run[name] = self.tool_for(real)
             except AccessRefused as error:
                 refusals.lines.append(str(error))
                 if self._access.get(name) != "real":

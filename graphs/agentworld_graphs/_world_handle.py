@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -14,13 +15,18 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 
 from agentworld_graphs._call_order import (
-    AnsweredCall,
     Attempt,
+    CallAnswer,
     CallBatch,
-    CallBatches,
     CallSequence,
 )
-from agentworld_graphs._call_site import CallSite
+from agentworld_graphs._call_site import (
+    CallSite,
+    call_site_of,
+    parent_graphs,
+    ref_of_node,
+    write_ref,
+)
 from agentworld_graphs._thread_refs import remember_parents
 from agentworld_sim import (
     Access,
@@ -37,7 +43,7 @@ from agentworld_sim import (
 )
 from agentworld_sim.controls import Control
 from agentworld_sim.ports import OnDelta
-from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.sync import TurnLock, run_sync
 from agentworld_sim.supports_world import HoldsWorld, world_in
 from agentworld_sim.types.refs import tips_of
 
@@ -49,6 +55,9 @@ Base = Callable[[], WorldRef | None]
 GUESSED = ("model/", "table/")
 """Beginnings of the bindings of tools that are not well-known."""
 
+BATCHES = 512
+"""How many batches a world remembers: those that a person may still have to answer for."""
+
 ToolAccess = Literal["simulate", "refuse"]
 
 
@@ -59,7 +68,10 @@ class WorldHandle:
         # Weak, or the registry below would keep every world alive. The tools hold it.
         self._world = ref(world)
         self._specs: dict[str, ToolSpec] = {}
-        self._batches = CallBatches()
+        self.backend_lock = TurnLock()
+        """Held by a call of a deepagents backend."""
+        self._guard = threading.Lock()
+        self._batches: OrderedDict[tuple[str | None, str], CallBatch] = OrderedDict()
         world.on_turn(remember_parents)
 
     @property
@@ -77,14 +89,18 @@ class WorldHandle:
             UsageError: `binds_to` names nothing, or the world has another tool of that name already.
         """
         here = self._specs.get(spec.name)
-        if here is not None and not _same(here, spec):
+        known = here and (here.input_schema, here.binds_to)
+        if known not in (None, (spec.input_schema, spec.binds_to)):
             raise UsageError(
                 f"the world {self.world.id!r} already answers a tool {spec.name!r} with another"
                 " schema or binding. Give one of the two another name, or give it a world of its"
                 " own (`world.fork()`)."
             )
         before = self.world.tools.get(spec.name)
-        bound = self.world.add_tools([spec])[0]
+        if before and before.access == "simulate" and _fits(before, spec):
+            bound = before
+        else:
+            bound = self.world.add_tools([spec])[0]
         guessed = well_known and (bound.binds_to or "").startswith(GUESSED)
         if bound.access == "simulate" and not guessed:
             self._specs[spec.name] = spec
@@ -112,55 +128,74 @@ class WorldHandle:
         }
         self.world.add_tools(new.values())
 
-    def enter(self, site: CallSite, base: Base, start: WorldRef | None = None) -> EnclosingCall:
-        """A call with what it belongs to.
-
-        Args:
-            site: Where the call stands.
-            base: Reads in the graph's state where the thread stands; `None` at its beginning.
-            start: Where threads begin; the world's root by default.
-        """
-        around = next(_around(self, site), None)
-        chain = around and around.batch.chain
-        batch, attempt = self._batches.enter(site, base, start or self.world.root, chain)
-        return EnclosingCall(self, batch, attempt, site, _within.get())
-
-    def current(self, runtime: ToolRuntime[Any, Any]) -> EnclosingCall | None:
-        """The call that a tool node of ours is about to make with `runtime`; `None` for any other."""
+    def enter_node(
+        self, runtime: ToolRuntime[Any, Any], key: str, start: WorldRef
+    ) -> EnclosingCall | None:
+        """The call that a tool node makes with `runtime`; `None` outside of a graph. The graph's state has its
+        messages in `key`; threads begin at `start`."""
         within = _within.get()
-        if within is None or within.handle is not self:
+        if within is not None and within.handle is self:
+            same = within.site.attempt is runtime.execution_info
+            if same and within.site.call == (runtime.tool_call_id or ""):
+                return within
+        site = call_site_of(runtime, key)
+        if site is None:
             return None
-        same = within.site.attempt is runtime.execution_info
-        return within if same and within.site.call == (runtime.tool_call_id or "") else None
+        return self.enter(site, lambda: ref_of_node(runtime, world=self.world.id, key=key), start)
 
-    def is_inside(self, site: CallSite) -> bool:
-        """Whether a call is made inside of another call of this world."""
-        return next(_around(self, site), None) is not None
+    def enter(self, site: CallSite, base: Base, start: WorldRef) -> EnclosingCall:
+        """A call with what it belongs to. `base` reads in the graph's state where the thread stands (`None` at
+        its beginning); threads begin at `start`."""
+        outer = self.calls_around(site)
+        with self._guard:
+            batch = self._batches.get(site.step)
+            if batch is None:
+                ref = None if outer else base()
+                chain = (
+                    outer[0].chain if outer else CallSequence(ref or start, site, first=ref is None)
+                )
+                batch = self._batches[site.step] = CallBatch(chain)
+                if len(self._batches) > BATCHES:
+                    self._batches.popitem(last=False)
+            else:
+                self._batches.move_to_end(site.step)
+            attempt = batch.attempt_of(site.step_attempt)
+        return EnclosingCall(self, batch.chain, attempt, site, _within.get(), outer)
+
+    def calls_around(self, site: CallSite) -> tuple[EnclosingCall, ...]:
+        """The calls of this world inside of which one is made, from the nearest on."""
+        own, found = (site.step, site.task, site.call), list[EnclosingCall]()
+        within = _within.get()
+        while within is not None:
+            outer = within.site
+            if within.handle is self and (outer.step, outer.task, outer.call) != own:
+                found.append(within)
+            within = within.around
+        return tuple(found)
 
     async def answer(
         self, call: ToolCall, entered: EnclosingCall | None, *, on_delta: OnDelta | None = None
-    ) -> AnsweredCall:
+    ) -> CallAnswer:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if entered is None:
             return await self._of(await self.world.step(call, on_delta=on_delta))
         attempt, site = entered.attempt, entered.site
-        around = list(_around(self, site))
         attempt.arrived.add(site.call)
         try:
-            answered = await self._answer_in(entered, call, around, on_delta)
+            answered = await self._answer_in(entered, call, on_delta)
         except (ArgumentsError, GraphBubbleUp):
             raise
         except Exception as error:
             attempt.failed[site.call] = error
-            for outer in around:
+            for outer in entered.outer:
                 # Whatever is around may make a message of it, and the run would go on.
                 outer.attempt.failed[outer.site.call] = error
             raise
         else:
             attempt.failed.pop(site.call, None)
-            attempt.refs[site.call] = answered.ref
-            for outer in around:
-                outer.attempt.refs[outer.site.call] = answered.ref
+            attempt.refs[site.call] = answered.mark["ref"]
+            for outer in entered.outer:
+                outer.attempt.refs[outer.site.call] = answered.mark["ref"]
                 outer.attempt.within.setdefault(outer.site.call, answered)
             return answered
         finally:
@@ -171,26 +206,25 @@ class WorldHandle:
         self,
         entered: EnclosingCall,
         call: ToolCall,
-        around: Sequence[EnclosingCall],
         on_delta: OnDelta | None,
-    ) -> AnsweredCall:
-        chain, site = entered.batch.chain, entered.site
+    ) -> CallAnswer:
+        chain, site = entered.chain, entered.site
         if not chain.recalled:
             # An agent that is a tool begins a run of its own, also where the one around it is resumed.
-            resumed = site.resumed or any(outer.site.resumed for outer in around)
+            resumed = site.resumed or any(outer.site.resumed for outer in entered.outer)
             await self._recall(chain, site, resumed)
         key = site.key
         record = chain.record(key) if site.known else None
         known = record and record.next(call, site.attempt)
         if known is not None:
             return known
-        for one in (*reversed(around), entered):
+        for one in (*reversed(entered.outer), entered):
             await one.attempt.wait_for_earlier(one.site, self._specs)
         async with chain.lock:
             await self._merge_tips(chain)
             origin = None if record is None else chain.origin(key, record.asked)
             turn = await self.world.step(call, at=chain.tip, origin=origin, on_delta=on_delta)
-            chain.answered(turn)
+            chain.advance(turn)
             answered = await self._of(turn)
             if record is not None:
                 record.add(answered)
@@ -207,17 +241,16 @@ class WorldHandle:
             if chain.recalled:
                 return
             await self._merge_tips(chain)
-            known = chain.may_be_known(resumed)
-            asked = await self.world.asked(chain.name) if known else []
+            asked = await self.world.batch_turns(chain.name) if chain.may_be_known(resumed) else []
             if not asked and resumed and site.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await site.written() if one["world"] == self.world.id)
             # No call changes the seed.
             seed = (await self.world.state(asked[-1][1].ref)).seed if asked else 0
-            chain.recall(asked, seed)
+            chain.recall(asked, self.world.id, seed)
 
-    async def _of(self, turn: Turn) -> AnsweredCall:
-        return AnsweredCall.of(turn, (await self.world.state(turn.ref)).seed)
+    async def _of(self, turn: Turn) -> CallAnswer:
+        return CallAnswer.of(turn, self.world.id, (await self.world.state(turn.ref)).seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,34 +258,36 @@ class EnclosingCall:
     """A call that is under way, and may ask the world itself."""
 
     handle: WorldHandle
-    batch: CallBatch
+    chain: CallSequence
     attempt: Attempt
     site: CallSite
     around: EnclosingCall | None
-    """The call inside of which it is made."""
+    """The call inside of which it is made, of whatever world."""
+    outer: tuple[EnclosingCall, ...]
+    """All those of the same world, from the nearest on."""
 
-    @contextmanager
-    def running(self) -> Generator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """What is called from here on is called inside of this call: by an agent that is a tool."""
-        token = _within.set(self)
-        try:
-            yield
-        finally:
-            _within.reset(token)
+        return during(_within, self)
+
+    def write_ref(self, config: Mapping[str, Any] | None = None) -> None:
+        """Writes where the world stands now into the state of the graph that `config` is of."""
+        graphs = parent_graphs(config)
+        # A copy learns of a call inside of another when that one is through.
+        write_ref(self.chain, graphs[:1], () if self.outer else graphs)
+
+
+@contextmanager
+def during(variable: ContextVar[Any], value: object) -> Generator[None]:
+    """Sets a context variable while it lasts."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _within: ContextVar[EnclosingCall | None] = ContextVar("agentworld_within", default=None)
-
-
-def _around(handle: WorldHandle, site: CallSite) -> Iterator[EnclosingCall]:
-    """The calls of a world inside of which one is made, from the nearest on."""
-    own = (site.step, site.task, site.call)
-    within = _within.get()
-    while within is not None:
-        outer = within.site
-        if within.handle is handle and (outer.step, outer.task, outer.call) != own:
-            yield within
-        within = within.around
 
 
 _handles: WeakKeyDictionary[World, WorldHandle] = WeakKeyDictionary()
@@ -339,5 +374,7 @@ def world_of(
     return found
 
 
-def _same(one: ToolSpec, other: ToolSpec) -> bool:
-    return one.input_schema == other.input_schema and one.binds_to == other.binds_to
+def _fits(bound: ToolSpec, spec: ToolSpec) -> bool:
+    """Whether a tool of the world is the one that is to be bound."""
+    same = (bound.description, bound.input_schema) == (spec.description, spec.input_schema)
+    return same and spec.binds_to in (None, bound.binds_to)

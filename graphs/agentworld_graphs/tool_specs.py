@@ -121,11 +121,8 @@ def _works_in(function: Any, world: World) -> bool:
 def steers(tool: BaseTool) -> bool:
     """Whether a tool says that it may return a `Command`, with which it steers the graph it is part of."""
     functions = [getattr(tool, name, None) for name in ("func", "coroutine", "_run", "_arun")]
-    return any(_may_be_command(_return_of(function)) for function in functions)
-
-
-def _return_of(function: object) -> Any:
-    return getattr(function, "__annotations__", {}).get("return")
+    told = [getattr(function, "__annotations__", {}).get("return") for function in functions]
+    return any(map(_may_be_command, told))
 
 
 def _may_be_command(told: Any) -> bool:

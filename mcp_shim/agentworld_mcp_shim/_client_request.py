@@ -58,11 +58,7 @@ class ClientRequest:
             await self._own.notify(method, params)
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Asks the client, without a limit of time: a person may have to answer.
-
-        Raises:
-            MCPError: the client refused, or cannot be asked.
-        """
+        """Asks the client, without a limit of time: a person may have to answer, or refuse (`MCPError`)."""
         if self._clock is not None:
             self._clock.reschedule(None)
         try:

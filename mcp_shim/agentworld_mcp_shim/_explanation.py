@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentworld_sim.engines.table import Argument, Operation, Plan, Table, TableEngine
 from agentworld_sim.errors import nearest
@@ -24,22 +24,36 @@ class ToolAnswer:
     """Who answers one tool."""
 
     name: str
-    access: str
-    by: str
+    access: str = "refuse"
+    by: str = "nobody"
     """One of `ANSWERERS`."""
-    what: str
+    what: str = ""
     """The table operation (`create issues`) or the binding; empty when nobody answers."""
     why: tuple[str, ...]
     operation: Operation | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        found: dict[str, Any] = {
+            "name": self.name,
+            "access": self.access,
+            "answered_by": self.by,
+            "what": self.what,
+            "why": list(self.why),
+        }
+        if self.operation is not None:
+            found["operation"] = {
+                **_operation_json(self.operation),
+                "fixed": dict(self.operation.fixed),
+            }
+        return found
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSummary:
-    """One table."""
+
+class TableSummary(NamedTuple):
+    """One table, how many records it has at the start, and the tools that work on it."""
 
     table: Table
     records: int
-    """How many records there are at the start."""
     tools: tuple[str, ...]
 
 
@@ -63,19 +77,19 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """The same for programs."""
         return {
-            "tools": [_tool_json(tool) for tool in self.tools],
+            "tools": [tool.to_json() for tool in self.tools],
             "tables": [
                 {
-                    "name": one.table.name,
-                    "key": list(one.table.key),
-                    "scope": list(one.table.scope),
-                    "fields": list(one.table.fields),
-                    "parents": dict(one.table.parents),
-                    "generated_key": one.table.generated_key,
-                    "records": one.records,
-                    "tools": list(one.tools),
+                    "name": table.name,
+                    "key": list(table.key),
+                    "scope": list(table.scope),
+                    "fields": list(table.fields),
+                    "parents": dict(table.parents),
+                    "generated_key": table.generated_key,
+                    "records": records,
+                    "tools": list(tools),
                 }
-                for one in self.tables
+                for table, records, tools in self.tables
             ],
             "not_there": sorted(self.missing),
             "doubts": list(self.doubts),
@@ -85,9 +99,7 @@ class Explanation:
 async def explain_tools(settings: ShimSettings, started: Mapping[str, Upstream]) -> Explanation:
     """Who answers the tools of upstreams, or of the world itself when there are none.
 
-    Args:
-        settings: The upstreams and the world.
-        started: Upstreams that run already.
+    `started` are upstreams that run already.
     """
     from agentworld_mcp_shim._mirrors import mirrors_of
     from agentworld_sim.scenario import Scenario
@@ -116,12 +128,9 @@ async def explain_tools(settings: ShimSettings, started: Mapping[str, Upstream])
 def explain_world(
     world: World, problems: Mapping[str, str | None], specs: Mapping[str, ToolSpec]
 ) -> Explanation:
-    """Who answers the tools of a world.
+    """Who answers the tools of a world, which has them already.
 
-    Args:
-        world: The world; it has the tools already.
-        problems: The tools in order, and why one cannot be answered whatever it binds to.
-        specs: The tools, as the world is given them.
+    `problems` has the tools in order, and why one cannot be answered whatever it binds to.
     """
     engine = TableEngine(
         operations={n: spec.to_operation(n) for n, spec in world.scenario.operations.items()},
@@ -130,35 +139,32 @@ def explain_world(
     tools = world.tools
     plan = engine.plan(tools.values())
     answers = tuple(
-        _refusal(name, problem) if problem else _answer(world, tools[name], plan)
+        ToolAnswer(name=name, why=(problem,)) if problem else _answer(world, tools[name], plan)
         for name, problem in problems.items()
     )
-    tables = _tables(world, plan, answers)
+    tables = tuple(_tables(world, plan, answers))
     return Explanation(
         tools=answers,
         tables=tables,
         specs=dict(specs),
         missing=tuple(name for name in world.scenario.operations if name not in tools),
-        doubts=(*_table_doubts(tables), *_operation_doubts(engine.operations, tools, plan)),
+        doubts=(*_table_doubts(tables), *_operation_doubts(engine.operations, tools)),
     )
 
 
 def _table_doubts(tables: Sequence[TableSummary]) -> Iterator[str]:
-    for one in tables:
-        name = one.table.name
-        others = [other.table.name for other in tables if other is not one and other.table.fields]
-        close = nearest(name, others)
-        if not one.tools:
-            yield f"No tool works on the scenario's table {name!r}.{close}"
-        elif not one.table.fields and close:
-            yield f"{one.tools[0]!r} works on a table {name!r} that has no fields.{close}"
+    for table, _, tools in tables:
+        others = [one.table.name for one in tables if one.table is not table and one.table.fields]
+        close = nearest(table.name, others)
+        if not tools:
+            yield f"No tool works on the scenario's table {table.name!r}.{close}"
+        elif not table.fields and close:
+            yield f"{tools[0]!r} works on a table {table.name!r} that has no fields.{close}"
 
 
 def _operation_doubts(
-    said: Mapping[str, Operation], tools: Mapping[str, ToolSpec], plan: Plan
+    said: Mapping[str, Operation], tools: Mapping[str, ToolSpec]
 ) -> Iterator[str]:
-    from agentworld_sim.engines.table.expressions import names_in
-
     for name, operation in said.items():
         if name not in tools:
             continue
@@ -169,90 +175,46 @@ def _operation_doubts(
                     f"The scenario's operation {name!r} speaks of an argument {argument!r}, which the"
                     f" tool does not take.{nearest(argument, taken)}"
                 )
-        table = plan.tables.get(operation.table)
-        if table is None or not table.fields:
-            continue
-        fields = {*table.fields, *table.key, *table.scope}
-        used = {*operation.changes} | {
-            word
-            for expression in (*operation.changes.values(), *operation.requires)
-            for word in names_in(expression)
-        }
-        for word in sorted(used - fields - {*taken}):
-            yield (
-                f"The scenario's operation {name!r} reckons with {word!r}, which is no field of"
-                f" {operation.table!r} and no argument.{nearest(word, {*fields, *taken})}"
-            )
-
-
-def _refusal(name: str, why: str) -> ToolAnswer:
-    return ToolAnswer(name=name, access="refuse", by="nobody", what="", why=(why,))
 
 
 def _answer(world: World, tool: ToolSpec, plan: Plan) -> ToolAnswer:
-    bound = tool.binds_to or ""
-    operation = None
+    name, bound, operation = tool.name, tool.binds_to or "", None
     if tool.access == "refuse":
-        why = plan.unbound.get(tool.name)
+        why = plan.unbound.get(name)
         if why is None:
-            why = world.refusal(tool.name).removeprefix(f"{tool.name!r} is refused").lstrip(":, ")
-        return _refusal(tool.name, why)
+            why = world.refusal(name).removeprefix(f"{name!r} is refused").lstrip(":, ")
+        return ToolAnswer(name=name, why=(why,))
     if tool.access == "real":
         by, what, why = "real", "the upstream", ("access says so",)
     elif bound.startswith("table/"):
-        operation = plan.operations.get(tool.name)
+        operation = plan.operations.get(name)
         by, what = "table", bound.removeprefix("table/").replace(":", " ")
         why = () if operation is None else operation.reasons
     elif bound.startswith("model/"):
-        by, what = "model", "imagined"
-        why = (plan.unbound.get(tool.name, "nothing computes it"),)
+        by, what, why = "model", "imagined", (plan.unbound.get(name, "nothing computes it"),)
     else:
         by, what = "toolkit", bound
         why = ("its name and its arguments are those of a tool that is known",)
-    return ToolAnswer(
-        name=tool.name, access=tool.access, by=by, what=what, why=why, operation=operation
-    )
+    return ToolAnswer(name=name, access=tool.access, by=by, what=what, why=why, operation=operation)
 
 
-def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[TableSummary, ...]:
+def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> Iterator[TableSummary]:
     from agentworld_sim.engines.table.initial_rows import initial_records
 
-    used: dict[str, list[str]] = {}
-    for answer in answers:
-        if answer.by == "table" and answer.operation is not None:
-            used.setdefault(answer.operation.table, []).append(answer.name)
     scenario = world.scenario
-    return tuple(
-        TableSummary(
-            table=table,
-            records=len(
-                initial_records(plan, table, seed=scenario.seed, clock_us=scenario.clock_us)
-            ),
-            tools=tuple(used.get(name, ())),
+    for name, table in plan.tables.items():
+        tools = tuple(
+            one.name for one in answers if one.operation is not None and one.operation.table == name
         )
-        for name, table in plan.tables.items()
-        if name in used or name in scenario.tables
-    )
+        if tools or name in scenario.tables:
+            first = initial_records(plan, table, seed=scenario.seed, clock_us=scenario.clock_us)
+            yield TableSummary(table, len(first), tools)
 
 
-def _tool_json(tool: ToolAnswer) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "name": tool.name,
-        "access": tool.access,
-        "answered_by": tool.by,
-        "what": tool.what,
-        "why": list(tool.why),
-    }
-    if tool.operation is not None:
-        found["operation"] = {
-            "does": tool.operation.does,
-            "table": tool.operation.table,
-            "arguments": {
-                name: _argument_json(one) for name, one in tool.operation.arguments.items()
-            },
-            "fixed": dict(tool.operation.fixed),
-        }
-    return found
+def _operation_json(operation: Operation) -> dict[str, Any]:
+    """What a tool does, as a scenario writes it."""
+    arguments = {name: _argument_json(one) for name, one in operation.arguments.items()}
+    return {"does": operation.does, "table": operation.table, "arguments": arguments}
 
 
 def _argument_json(argument: Argument) -> str | dict[str, Any]:
@@ -273,6 +235,8 @@ def _argument_json(argument: Argument) -> str | dict[str, Any]:
 
 def operations_stub(explanation: Explanation) -> str:
     """The `operations` of a scenario for tools that are refused, imagined or not wholly clear."""
+    import textwrap
+
     import yaml
 
     lines: list[str] = []
@@ -289,7 +253,8 @@ def operations_stub(explanation: Explanation) -> str:
         # A guess that nobody has looked at must not bind a tool when it is pasted.
         mark = "  " if unclear else "  # "
         active = active or unclear
-        lines += [f"  # {line}" for line in _comment_lines(tool.why[-1] if tool.why else "")]
+        reason = printable(tool.why[-1]) if tool.why else "say what it does"
+        lines += [f"  # {line}" for line in textwrap.wrap(reason, 76)]
         lines += [f"{mark}{line}" for line in written.splitlines()]
     head = "operations:" if active else "# operations:"
     return "".join(f"{line}\n" for line in (head, *lines))
@@ -302,11 +267,7 @@ def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
 
     known = operation or infer(spec)
     if known is not None:
-        return {
-            "does": known.does,
-            "table": known.table,
-            "arguments": {name: _argument_json(one) for name, one in known.arguments.items()},
-        }
+        return _operation_json(known)
     read = read_tool(spec)
     arguments: Mapping[str, Any] = spec.input_schema.get("properties") or {}
     does, table = "read", "records"
@@ -315,8 +276,6 @@ def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
     return {"does": does, "table": table, "arguments": dict.fromkeys(arguments, "unknown")}
 
 
-def _comment_lines(text: str) -> list[str]:
-    import textwrap
-
-    plain = "".join(sign if sign.isprintable() else " " for sign in text)
-    return textwrap.wrap(plain, 76) or ["say what it does"]
+def printable(text: str) -> str:
+    """Without signs that would drive a terminal or end a comment: a server chooses what it says."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)

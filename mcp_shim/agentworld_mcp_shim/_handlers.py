@@ -1,9 +1,8 @@
 """What a client talks to: each request goes to the world, to the mirror's own listing, or, for what the
 access rules name `real`, to the upstream.
 
-Who says what: what the simulated tool says is a result, also when it is an error (`isError`). What the
-protocol says (no such tool) and what our own failures say (a damaged store) are JSON-RPC errors: an
-agent must not take them for the tool's words.
+Who says what: what the simulated tool says is a result, also when it is an error (`isError`). What
+our own failures say (a damaged store) are JSON-RPC errors: an agent must not take them for the tool's words.
 """
 
 from __future__ import annotations
@@ -36,9 +35,15 @@ from mcp.types import (
 from pydantic import BaseModel, ValidationError
 
 from agentworld_mcp_shim._listing import LISTS
-from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS, OWN_NAME, Mirror, MirroredTool
 from agentworld_mcp_shim._resources_and_prompts import ResourcesAndPrompts
-from agentworld_mcp_shim._results import CallOutcome, call_outcome, encodable, without_marks
+from agentworld_mcp_shim._results import (
+    CallOutcome,
+    call_outcome,
+    encodable,
+    tool_result,
+    without_marks,
+)
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim.errors import AgentworldError, StoreError, UnknownWorldError
 from mcp import MCPError
@@ -150,14 +155,14 @@ class MirrorHandlers:
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool of the upstream; `None` when it has no such tool."""
         tool = self.mirror.tools.get(name)
-        return None if tool is None else tool.input.content
+        return None if tool is None else tool.input_schema
 
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> Any:
         page = await self._list("tools/list", context, params)
         if self._control is not None and not page.get("nextCursor"):
-            page["tools"] = [*page["tools"], *self._control.listed()]
+            page["tools"] = [*page["tools"], *self._control.list_tools()]
         return page
 
     async def _list(
@@ -183,7 +188,7 @@ class MirrorHandlers:
         """One call.
 
         Raises:
-            MCPError: there is no such tool, or the world failed; it is as it was.
+            MCPError: the world failed; it is as it was.
         """
         began, outcome = time.perf_counter(), CallOutcome("none", "cancelled")
         try:
@@ -209,7 +214,11 @@ class MirrorHandlers:
                 return result
         tool = self.mirror.tools.get(name)
         if tool is None:
-            return self._calls.unknown(name, self.mirror)
+            text = f"Unknown tool: {name}"
+            if self.mirror.listing.identity.get("name") == OWN_NAME:
+                raise MCPError(INVALID_PARAMS, text)
+            # As servers of the SDKs say it, which is not what the specification wants.
+            return tool_result(text, {}, is_error=True)
         world = await self._worlds(context)
         # Not what a scenario says: others may have written it, and a world brings its own along.
         allowed = self._access.get(tool.world_name) == "real"

@@ -114,6 +114,10 @@ class AgreedVersion:
         return headers
 
 
+async def ignore_notification(context: Any, method: str, params: Any) -> None:
+    """Takes notifications that say nothing to us."""
+
+
 def _json(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 

@@ -11,21 +11,18 @@ outside this run of the shim can work out.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
-import os
 import re
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mcp.types import INVALID_PARAMS
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.runtime.history import check_world_id, new_world_id
+from agentworld_sim.runtime.world_history import check_world_id, new_world_id
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -45,8 +42,6 @@ MAX_NAME = 95
 
 _OWNED = re.compile(r"[0-9a-f]{32}\..+")
 """The form of a world that belongs to a principal."""
-
-Source = Literal["_meta", "header", "url", "session", "principal", "process"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,115 +74,41 @@ class WorldKey:
 
     id: str
     """The world's id in the store."""
-    source: Source
-    """What decided."""
     principal: str | None = None
-    over_http: bool = False
-
-    @property
-    def fresh(self) -> bool:
-        """Whether it is hardly in the store before its first request."""
-        return self.source == "session"
-
-    @property
-    def redirectable(self) -> str | None:
-        """Names what can be moved to another world: a session, or a client on standard input.
-
-        `None` where every request says or implies its world by itself.
-        """
-        if self.source == "session":
-            return f"session {self.id}"
-        return "process" if self.source == "process" and not self.over_http else None
+    fresh: bool = False
+    """Whether it is hardly in the store before its first request."""
 
 
-class Keys:
-    """Finds the world of each request."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._of_session: dict[tuple[str | None, str], str] = {}
-
-    def of(self, context: ServerRequestContext[Any]) -> WorldKey:
-        """The world of a request.
-
-        Raises:
-            MCPError: it names one that cannot be, or that is not its own to name.
-        """
-        request = context.request
-        if request is None:
-            wanted = _named(context.meta)
-            if wanted is None:
-                return WorldKey(id=self._run.world, source="process")
-            return WorldKey(id=checked_name(wanted), source="_meta")
-        caller: Caller = request.scope.get(CALLER) or Caller()
-        principal, session = caller.principal, caller.session
-
-        def key(world_id: str, source: Source) -> WorldKey:
-            return WorldKey(id=world_id, source=source, principal=principal, over_http=True)
-
-        named: tuple[tuple[Source, str | None], ...] = (
-            ("_meta", _named(context.meta)),
-            ("header", request.headers.get(HEADER)),
-            ("url", caller.world or request.query_params.get(QUERY)),
-        )
-        for source, name in named:
-            if name is not None:
-                return key(owned_id(name, principal), source)
-        if session is not None:
-            return key(self._session_world(session, principal), "session")
-        if principal is not None:
-            return key(owned_id(OWN_WORLD, principal), "principal")
-        return key(self._run.world, "process")
-
-    def _session_world(self, session: str, principal: str | None) -> str:
-        key = principal, session
-        found = self._of_session.get(key)
-        if found is None:
-            text = f"world\0{principal or ''}\0{session}".encode()
-            drawn = hmac.new(self._run.secret, text, hashlib.sha256).hexdigest()[:32]
-            if len(self._of_session) >= 10_000:
-                self._of_session.clear()
-            self._of_session[key] = found = owned_id(drawn, principal)
-        return found
+def world_key(context: ServerRequestContext[Any], run: Run) -> WorldKey:
+    """The world of a request. Raises `MCPError` when it names one that cannot be, or that is not its own to name."""
+    request = context.request
+    named: object = context.meta.get(META) if context.meta else None
+    if named is not None and not isinstance(named, str):
+        raise MCPError(INVALID_PARAMS, f'_meta["{META}"] must be a string, the name of a world.')
+    if request is None:
+        return WorldKey(id=run.world if named is None else _check_name(named))
+    caller: Caller = request.scope.get(CALLER) or Caller()
+    principal = caller.principal
+    for name in (
+        named,
+        request.headers.get(HEADER),
+        caller.world or request.query_params.get(QUERY),
+    ):
+        if name is not None:
+            return WorldKey(id=store_id(name, principal), principal=principal)
+    if caller.session is not None:
+        text = f"world\0{principal or ''}\0{caller.session}".encode()
+        drawn = hmac.new(run.secret, text, hashlib.sha256).hexdigest()[:32]
+        return WorldKey(id=store_id(drawn, principal), principal=principal, fresh=True)
+    if principal is not None:
+        return WorldKey(id=store_id(OWN_WORLD, principal), principal=principal)
+    return WorldKey(id=run.world)
 
 
-class SessionRedirects:
-    """Which world a session is in, if it is no longer its own; known to all processes of a run."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        """
-        Args:
-            folder: Where the processes tell each other; `None` when there is one only.
-        """
-        self._folder = folder
-        self._worlds: dict[str, str] = {}
-
-    async def resolve(self, key: WorldKey) -> WorldKey:
-        """The key of the world in which the session of `key` is now."""
-        assert key.redirectable is not None
-        if self._folder is None:
-            world_id = self._worlds.get(key.redirectable)
-        else:
-            world_id = await asyncio.to_thread(
-                _read_redirect, self._file(self._folder, key.redirectable)
-            )
-        return key if world_id is None else replace(key, id=world_id)
-
-    async def redirect(self, key: WorldKey, world_id: str) -> None:
-        """Moves the session of `key` to another world."""
-        assert key.redirectable is not None
-        if self._folder is None:
-            self._worlds[key.redirectable] = world_id
-        else:
-            file = self._file(self._folder, key.redirectable)
-            await asyncio.to_thread(_write_redirect, file, world_id)
-
-    def _file(self, folder: Path, session: str) -> Path:
-        return folder / f"redirect-{hashlib.sha256(session.encode()).hexdigest()}"
-
-
-def owner_of(principal: str) -> str:
+def owner_prefix(principal: str | None) -> str:
     """What the ids of a principal's worlds begin with."""
+    if principal is None:
+        return ""
     return hashlib.sha256(f"principal\0{principal}".encode()).hexdigest()[:32] + "."
 
 
@@ -196,66 +117,27 @@ def is_owned(world_id: str) -> bool:
     return _OWNED.fullmatch(world_id) is not None
 
 
-def owned_id(name: str, principal: str | None) -> str:
-    """The id in the store of a world that a client over HTTP calls `name`.
-
-    Args:
-        name: The client's name for it, or the id that an answer told it.
-        principal: Who it is.
+def store_id(name: str, principal: str | None) -> str:
+    """The id in the store of a world that a client over HTTP calls `name`, or by the id it was told.
 
     Raises:
         MCPError: no world of this client can be called so. What others have makes no difference.
     """
-    checked_name(name)
-    if principal is None:
-        if _OWNED.fullmatch(name):
-            raise _no_world(name)
-        return name
-    owner = owner_of(principal)
-    if name.startswith(owner):
-        name = name.removeprefix(owner)
-        checked_name(name)
-    if _OWNED.fullmatch(name):
-        raise _no_world(name)
-    if len(name) > MAX_NAME:
+    owner = owner_prefix(principal)
+    name = _check_name(_check_name(name).removeprefix(owner))
+    if is_owned(name):
+        raise MCPError(INVALID_PARAMS, f"there is no world {name!r}.")
+    if owner and len(name) > MAX_NAME:
         raise MCPError(
             INVALID_PARAMS, f"a world's name has at most {MAX_NAME} characters, this {len(name)}."
         )
     return owner + name
 
 
-def checked_name(name: str) -> str:
-    """`name` if it can be a world's.
-
-    Raises:
-        MCPError: it cannot.
-    """
+def _check_name(name: str) -> str:
+    """`name`; raises `MCPError` when it cannot be a world's."""
     try:
         check_world_id(name)
     except UsageError as error:
         raise MCPError(INVALID_PARAMS, str(error)) from None
     return name
-
-
-def _named(meta: Mapping[str, Any] | None) -> str | None:
-    name: object = meta.get(META) if meta else None
-    if name is not None and not isinstance(name, str):
-        raise MCPError(INVALID_PARAMS, f'_meta["{META}"] must be a string, the name of a world.')
-    return name
-
-
-def _no_world(name: str) -> MCPError:
-    return MCPError(INVALID_PARAMS, f"there is no world {name!r}.")
-
-
-def _read_redirect(file: Path) -> str | None:
-    try:
-        return file.read_text(encoding="ascii")
-    except FileNotFoundError:
-        return None
-
-
-def _write_redirect(file: Path, world_id: str) -> None:
-    beside = file.with_suffix(f".{os.getpid()}")
-    beside.write_text(world_id, encoding="ascii")
-    beside.replace(file)

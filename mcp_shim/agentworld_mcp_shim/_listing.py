@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -65,3 +65,12 @@ class Listing:
         """Everything that one list request lists, page after page. Nothing of it has been checked."""
         for page in self.pages(method).values():
             yield from page[LISTS[method].items]
+
+
+def prompt_arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """A prompt's arguments and whether they are required."""
+    listed: object = prompt.get("arguments")
+    for one in cast("Iterable[object]", listed) if isinstance(listed, list) else ():
+        if isinstance(one, dict):
+            argument = cast("dict[str, Any]", one)
+            yield str(argument.get("name")), argument.get("required") is True

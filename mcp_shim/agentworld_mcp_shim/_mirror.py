@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_mcp_shim._argument_errors import Schema, ValidationStyle, validation_style
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_sim import __version__
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.schema.validate import MalformedSchema, schema_problem
 from agentworld_sim.toolkits import infer_domain
 from agentworld_sim.types.tools import ToolSpec
 
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
 
+OWN_NAME = "agentworld"
+"""Of a server that mirrors no single other one."""
 
 SEPARATOR = "__"
 """Between an upstream's name and a tool's, where several upstreams are shown as one."""
@@ -36,94 +39,77 @@ _KEYS = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 """What must be unique in a list of several upstreams whose entries keep their own names."""
 
 
-class Origin(NamedTuple):
-    """Where a request belongs."""
-
-    upstream: str
-    """The upstream's name; empty when there is only one."""
-    params: Mapping[str, Any]
-    """The request's parameters with the names that this upstream uses."""
+Origin = tuple[str, Mapping[str, Any]]
+"""The upstream that a request belongs to (empty when there is only one), and the request's parameters with the
+names that this upstream uses.
+"""
 
 
-class _Form:
-    """What a tool demands and gives; one for all views of the tool."""
-
-    def __init__(self, listed: Mapping[str, Any]) -> None:
-        self.problem = _shape_problem(listed)
-        sound = self.problem is None
-        self.input = Schema(listed["inputSchema"] if sound else {})
-        self.output = (
-            Schema(listed["outputSchema"]) if sound and listed.get("outputSchema") else None
-        )
-        self.takes_text = self.output is not None and _takes_text(self.output.content)
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MirroredTool:
     """One tool of an upstream, as one view shows it."""
 
-    def __init__(
-        self, name: str, listed: Mapping[str, Any], *, world_name: str = "", upstream: str = ""
-    ) -> None:
-        self.name = name
-        """What a client calls it."""
-        self.world_name = world_name or name
-        """What the world calls it."""
-        self.upstream = upstream
-        """The name of the upstream that has it; empty when there is only one."""
-        self.upstream_name = name
-        """What that upstream calls it."""
-        self.listed = listed
-        """As it came over the wire."""
-        self._form = _Form(listed)
+    name: str
+    """What a client calls it."""
+    listed: Mapping[str, Any]
+    """As it came over the wire."""
+    upstream: str = ""
+    """The name of the upstream that has it; empty when there is only one."""
+    upstream_name: str = ""
+    """What that upstream calls it."""
+    world_name: str = ""
+    """What the world calls it."""
+    problems: list[str] = field(default_factory=list[str])
+    """Why it cannot be answered whatever it binds to; one list for all views of the tool."""
 
     @property
     def problem(self) -> str | None:
-        """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
-        return self._form.problem
-
-    @problem.setter
-    def problem(self, problem: str) -> None:
-        self._form.problem = problem
+        """The first of `problems`."""
+        return self.problems[0] if self.problems else None
 
     @property
-    def input(self) -> Schema:
-        """The schema of its arguments."""
-        return self._form.input
+    def input_schema(self) -> Mapping[str, Any]:
+        """The schema of its arguments; empty when it has none that could be one."""
+        schema: object = self.listed.get("inputSchema")
+        return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
 
     @property
-    def output(self) -> Schema | None:
+    def output_schema(self) -> Mapping[str, Any] | None:
         """The schema of its structured results."""
-        return self._form.output
+        return None if self.problem else self.listed.get("outputSchema") or None
 
     @property
     def takes_text(self) -> bool:
         """Whether its output schema is `{"result": string}`: how the SDK declares a plain text."""
-        return self._form.takes_text
+        # By its shape, not by validation: this is asked of every tool at start-up.
+        schema = self.output_schema or {}
+        result: object = schema.get("properties", {}).get("result")
+        return (
+            isinstance(result, dict)
+            and cast("dict[str, Any]", result).get("type") == "string"
+            and set(schema.get("required", ())) <= {"result"}
+        )
 
-    def shown_as(self, name: str) -> MirroredTool:
-        """The same tool under another name; what is found wrong with one is wrong with both."""
-        other = object.__new__(MirroredTool)
-        other.__dict__.update(self.__dict__)
-        other.name = name
-        return other
-
-    def schema_problem(self) -> str | None:
+    def examine(self) -> str | None:
         """What is wrong with its schemas as JSON Schemas; `None` when they can be used."""
-        for kind, schema in (("input", self.input), ("output", self.output)):
-            if schema is not None and (problem := schema.problem()) is not None:
-                return f"its {kind} schema is malformed: {problem}"
+        for kind, schema in (("input", self.input_schema), ("output", self.output_schema)):
+            try:
+                schema_problem(schema or {}, {})
+            except MalformedSchema as error:
+                return schema_fault(kind, error)
         return None
+
+
+def schema_fault(kind: str, error: MalformedSchema) -> str:
+    """The problem of a tool whose input or output schema is none."""
+    return f"its {kind} schema is malformed: {str(error).removeprefix('malformed JSON schema: ')}"
 
 
 class Mirror:
     """What a client is shown. It never changes, and holds no connection."""
 
     def __init__(self, listing: Listing, *, upstream: str = "") -> None:
-        """
-        Args:
-            listing: What the upstream says of itself.
-            upstream: Its name among several that share a world. The world then knows its tools as `UPSTREAM__tool`.
-        """
+        """`upstream` is its name among several that share a world, which knows its tools as `UPSTREAM__tool`."""
         self.listing = listing
         self.upstream = upstream
         self.tools: dict[str, MirroredTool] = {}
@@ -135,7 +121,7 @@ class Mirror:
 
     def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
         """Which upstream a request that is no tool call belongs to."""
-        return Origin(self.upstream, params)
+        return self.upstream, params
 
     def offers(self, capability: str, flag: str | None = None) -> bool:
         """Whether the upstream showed a capability, or a flag of it such as `subscribe`."""
@@ -147,11 +133,8 @@ class Mirror:
     def list_page(self, method: str, cursor: str | None, version: str) -> Page | None:
         """A page of any list; `None` when no page has the cursor.
 
-        Args:
-            method: The list request, for example `resources/list`.
-            cursor: The client's.
-            version: The protocol version it speaks. What this version cannot express is left out,
-                because the client would reject the whole list for it.
+        What the client's protocol version cannot express is left out, because the client would reject the
+        whole list for it.
         """
         found = self.listing.pages(method).get(cursor)
         if found is None:
@@ -160,14 +143,6 @@ class Mirror:
         if key not in self._shaped:
             self._shaped[key] = _expressible(method, {**LIST_DEFAULTS, **found}, version)
         return self._shaped[key]
-
-    @property
-    def style(self) -> ValidationStyle:
-        """How the server speaks of mistakes: as its tools' schemas look."""
-        styles: set[ValidationStyle] = {
-            validation_style(tool.input.content) for tool in self.tools.values()
-        }
-        return styles.pop() if len(styles) == 1 else "pydantic"
 
     def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:
         """The tools as the world is given them.
@@ -185,9 +160,9 @@ class Mirror:
             ToolSpec(
                 name=tool.world_name,
                 description=tool.listed.get("description") or "",
-                input_schema=tool.input.content,
+                input_schema=tool.input_schema,
                 # A world demands structured content for a schema; text is wrapped by us, afterwards.
-                output_schema=tool.output.content if tool.output and not tool.takes_text else None,
+                output_schema=None if tool.takes_text else tool.output_schema,
                 annotations=tool.listed.get("annotations") or {},
                 binds_to=binds.get(tool.name),
             )
@@ -197,57 +172,49 @@ class Mirror:
         return [replace(spec, domain=infer_domain(spec)) for spec in specs]
 
     async def bind(self, world: World, specs: Sequence[ToolSpec]) -> World:
-        """Gives a world the mirror's tools.
-
-        Returns:
-            The same world.
-        """
+        """Gives a world the mirror's tools, and returns it."""
         known = len(self.warnings)
-
-        def bind() -> None:
-            bound = world.add_tools(specs)
-            self.examine([tool.name for tool in bound if tool.access == "simulate"])
-
         # In a thread, because thousands of tools take a while and a client is being served.
-        await asyncio.to_thread(bind)
+        await asyncio.to_thread(self.bind_at_once, world, specs)
         for warning in self.warnings[known:]:
             logger.warning("%s", warning)
         return world
 
-    def examine(self, names: Iterable[str]) -> None:
-        """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.
+    def bind_at_once(self, world: World, specs: Sequence[ToolSpec]) -> None:
+        """Gives a world the mirror's tools, and refuses those whose schemas cannot be used.
 
-        All at once would cost seconds for thousands of tools, and only bound ones are ever used.
+        To examine all would cost seconds for thousands of tools, and only bound ones are ever used.
         """
-        wanted = set(names)
+        bound = {tool.name for tool in world.add_tools(specs) if tool.access == "simulate"}
         for tool in self.tools.values():
-            if tool.world_name not in wanted:
-                continue
-            if tool.problem is None and (problem := tool.schema_problem()) is not None:
+            if tool.world_name in bound and tool.problem is None and (problem := tool.examine()):
                 self._refuse(tool, problem)
 
     def _add(self, number: int, listed: object) -> None:
-        name = cast("dict[str, Any]", listed).get("name") if isinstance(listed, dict) else None
+        tool = cast("dict[str, Any]", listed) if isinstance(listed, dict) else {}
+        name: object = tool.get("name")
         if not isinstance(name, str) or not name:
             self.warnings.append(f"tool {number + 1} of the upstream has no name; it is left out.")
             return
-        world_name = f"{self.upstream}{SEPARATOR}{name}" if self.upstream else name
-        tool = MirroredTool(
-            name, cast("dict[str, Any]", listed), world_name=world_name, upstream=self.upstream
-        )
         earlier = self.tools.get(name)
         if earlier is None:
-            self.tools[name] = tool
-            if tool.problem is not None:
-                self.warnings.append(f"{name!r} is refused: {tool.problem}.")
-        elif earlier.listed == tool.listed:
+            self.tools[name] = added = MirroredTool(
+                name=name,
+                listed=tool,
+                upstream=self.upstream,
+                upstream_name=name,
+                world_name=f"{self.upstream}{SEPARATOR}{name}" if self.upstream else name,
+            )
+            if problem := _shape_problem(tool):
+                self._refuse(added, problem)
+        elif earlier.listed == tool:
             self.warnings.append(f"the upstream lists {name!r} twice, in the same words.")
         else:
             self._refuse(earlier, "the upstream lists two different tools of that name")
 
     def _refuse(self, tool: MirroredTool, problem: str) -> None:
         if tool.problem is None:
-            tool.problem = problem
+            tool.problems.append(problem)
             self.warnings.append(f"{tool.name!r} is refused: {problem}.")
 
 
@@ -258,35 +225,35 @@ class MergedMirror(Mirror):
         self._mirrors = dict(mirrors)
         self._clashes: list[str] = []
         self._owners: dict[tuple[str, str], str] = {}
-        merged = self._merged()
+        merged = self._merge()
         super().__init__(replace(merged, lists={}))
         self.listing = merged
         for name, mirror in self._mirrors.items():
             self.warnings += [f"{name}: {warning}" for warning in mirror.warnings]
             for tool in mirror.tools.values():
-                self.tools[tool.world_name] = tool.shown_as(tool.world_name)
+                self.tools[tool.world_name] = replace(tool, name=tool.world_name)
         self.warnings += self._clashes
 
     def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
         """Which upstream a request that is no tool call belongs to; nobody's has an empty name."""
         if method == "prompts/get":
-            return self._named(params, "name")
+            return self._split_name(params, "name")
         if method == "completion/complete":
             ref = cast("Mapping[str, Any]", params["ref"])
             if ref.get("type") == "ref/prompt":
-                inner = self._named(ref, "name")
-                return Origin(inner.upstream, {**params, "ref": inner.params})
-            return Origin(self._owner(str(ref.get("uri"))), params)
+                upstream, inner = self._split_name(ref, "name")
+                return upstream, {**params, "ref": inner}
+            return self._owner(str(ref.get("uri"))), params
         if "uri" in params:
-            return Origin(self._owner(str(params["uri"])), params)
-        return Origin("", params)
+            return self._owner(str(params["uri"])), params
+        return "", params
 
-    def _named(self, params: Mapping[str, Any], key: str) -> Origin:
+    def _split_name(self, params: Mapping[str, Any], key: str) -> Origin:
         shown = str(params[key])
         for name in self._mirrors:
             if shown.startswith(name + SEPARATOR):
-                return Origin(name, {**params, key: shown[len(name + SEPARATOR) :]})
-        return Origin("", params)
+                return name, {**params, key: shown[len(name + SEPARATOR) :]}
+        return "", params
 
     def _owner(self, uri: str) -> str:
         for method in _KEYS:
@@ -297,7 +264,7 @@ class MergedMirror(Mirror):
                 return owner
         return ""
 
-    def _merged(self) -> Listing:
+    def _merge(self) -> Listing:
         listings = {name: mirror.listing for name, mirror in self._mirrors.items()}
         instructions = [
             f"{name}: {listing.instructions}"
@@ -305,7 +272,7 @@ class MergedMirror(Mirror):
             if listing.instructions
         ]
         return Listing(
-            identity={"name": "agentworld", "version": __version__},
+            identity={"name": OWN_NAME, "version": __version__},
             instructions="\n\n".join(instructions) or None,
             capabilities=_all_capabilities(listings),
             lists={method: pages for method in LISTS if (pages := self._pages(method, listings))},
@@ -323,68 +290,49 @@ class MergedMirror(Mirror):
         )
 
     def _pages(self, method: str, listings: Mapping[str, Listing]) -> Pages:
-        """What all list, one after another: a new page begins only where an upstream begins one.
+        """What all list, on one page: many clients read the first one alone."""
+        shown = [
+            item
+            for name, listing in listings.items()
+            for one in listing.items(method)
+            if (item := self._present(method, name, one)) is not None
+        ]
+        listed = any(listing.pages(method) for listing in listings.values())
+        return {None: {LISTS[method].items: shown}} if listed else {}
 
-        Many clients read the first page alone, and would see the first upstream's tools alone. The
-        cursors are the upstreams' own, behind their names.
-        """
-        items = LISTS[method].items
-        merged: dict[str | None, Page] = {}
-        current: Page = {}
-        for name, listing in listings.items():
-            for cursor, page in listing.pages(method).items():
-                own = {key: value for key, value in page.items() if key != "nextCursor"}
-                shown = self._shown(method, name, page[items])
-                if not merged:
-                    current = merged[None] = {**own, items: shown}
-                elif cursor is None:
-                    current[items] = [*current[items], *shown]
-                else:
-                    key = f"{name}:{cursor}"
-                    current["nextCursor"] = key
-                    current = merged[key] = {**own, items: shown}
-        return merged
-
-    def _shown(self, method: str, name: str, items: list[Any]) -> list[Any]:
-        """What one page of one upstream lists, as it is shown beside the others'."""
-        shown: list[Any] = []
-        key = _KEYS.get(method)
-        for item in items:
-            if not isinstance(item, dict):
-                shown.append(item)
-                continue
-            listed = cast("dict[str, Any]", item)
-            if key is None:
-                own = listed.get("name")
-                renamed = f"{name}{SEPARATOR}{own}" if isinstance(own, str) else own
-                shown.append({**listed, "name": renamed})
-                continue
-            identity = str(listed.get(key))
-            owner = self._owners.setdefault((method, identity), name)
-            if owner == name:
-                shown.append(listed)
-            else:
-                self._clashes.append(
-                    f"{owner!r} and {name!r} both offer {identity!r}: it is read from {owner!r}."
-                )
-        return shown
+    def _present(self, method: str, name: str, item: object) -> object:
+        """What an upstream lists, as it is shown beside the others'; `None` when another one has it."""
+        if not isinstance(item, dict):
+            return item
+        listed, key = cast("dict[str, Any]", item), _KEYS.get(method)
+        if key is None:
+            own = listed.get("name")
+            return {**listed, "name": f"{name}{SEPARATOR}{own}" if isinstance(own, str) else own}
+        identity = str(listed.get(key))
+        owner = self._owners.setdefault((method, identity), name)
+        if owner == name:
+            return listed
+        self._clashes.append(
+            f"{owner!r} and {name!r} both offer {identity!r}: it is read from {owner!r}."
+        )
+        return None
 
 
 def world_listing(world: World) -> Listing:
     """The world's own tools, as an upstream would list them."""
     own = (tool for tool in world.tools.values() if tool.access == "simulate")
-    return tools_listing([listed_tool(tool) for tool in own])
+    return tools_listing([tool_entry(tool) for tool in own])
 
 
 def tools_listing(tools: Sequence[Mapping[str, Any]]) -> Listing:
     """A server of ours that has these tools."""
     return Listing(
-        identity={"name": "agentworld", "version": __version__},
+        identity={"name": OWN_NAME, "version": __version__},
         lists={"tools/list": {None: {"tools": list(tools)}}},
     )
 
 
-def listed_tool(tool: ToolSpec) -> dict[str, Any]:
+def tool_entry(tool: ToolSpec) -> dict[str, Any]:
     """A tool as `tools/list` shows it."""
     listed: dict[str, Any] = {
         "name": tool.name,
@@ -414,51 +362,31 @@ def _template(template: str) -> UriTemplate | None:
         return None
 
 
-def _takes_text(schema: Mapping[str, Any]) -> bool:
-    # By its shape, not by validation: this is asked of every tool at start-up.
-    result: object = schema.get("properties", {}).get("result")
-    return (
-        isinstance(result, dict)
-        and cast("dict[str, Any]", result).get("type") == "string"
-        and set(schema.get("required", ())) <= {"result"}
-    )
-
-
 def _shape_problem(listed: Mapping[str, Any]) -> str | None:
-    """What is wrong with a tool before its schema is looked at as one."""
-    for key, needed in (("inputSchema", True), ("outputSchema", False)):
-        schema = listed.get(key)
-        if schema is None and not needed:
+    """What is wrong with a tool before its schemas are looked at as such."""
+    for key in ("inputSchema", "outputSchema"):
+        schema: object = listed.get(key)
+        if schema is None and key == "outputSchema":
             continue
         if schema is None:
             return f"it has no {key}"
         if not isinstance(schema, dict):
-            return f"its {key} is {_kind(schema)}, not an object"
+            return f"its {key} is not an object"
         content = cast("dict[str, Any]", schema)
-        if needed and content.get("type") != "object":
+        if key == "inputSchema" and content.get("type") != "object":
             return f'its {key} must have "type": "object"; it has {content.get("type")!r}'
         properties: object = content.get("properties", {})
         if not isinstance(properties, dict):
-            return f"the properties of its {key} are {_kind(properties)}, not an object"
+            return f"the properties of its {key} are not an object"
         for name, value in cast("dict[str, object]", properties).items():
             if not isinstance(value, dict | bool):
-                return f"the property {name!r} of its {key} is {_kind(value)}, not a schema"
+                return f"the property {name!r} of its {key} is not a schema"
         required: object = content.get("required", [])
         if not isinstance(required, list) or not all(
             isinstance(name, str) for name in cast("list[object]", required)
         ):
             return f"the required names of its {key} are not a list of names"
     return None
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    return "a list" if isinstance(value, list) else "a string"
 
 
 def _expressible(method: str, page: dict[str, Any], version: str) -> Page:
@@ -490,12 +418,9 @@ def _all_capabilities(listings: Mapping[str, Listing]) -> dict[str, Any]:
         for name, shown in listing.capabilities.items():
             earlier = merged.get(name)
             if isinstance(earlier, dict) and isinstance(shown, dict):
-                flags = cast("dict[str, Any]", shown)
                 known = cast("dict[str, Any]", earlier)
-                merged[name] = {
-                    **known,
-                    **{flag: value for flag, value in flags.items() if value or flag not in known},
-                }
+                for flag, value in cast("dict[str, Any]", shown).items():
+                    known[flag] = known.get(flag) or value
             elif shown is not None:
-                merged[name] = shown
+                merged[name] = copy(shown)
     return merged

@@ -10,16 +10,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agentworld_mcp_shim._keys import Keys, Run, SessionRedirects, WorldKey
-from agentworld_mcp_shim._quotas import WorldQuotas
+from mcp.types import INVALID_REQUEST
+
+from agentworld_mcp_shim._keys import Run, WorldKey, is_owned, owner_prefix, world_key
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_mcp_shim._worlds import WorldOpener
 from agentworld_sim.errors import AgentworldError, UnknownWorldError
+from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from agentworld_mcp_shim._mirror import Mirror
+    from agentworld_sim.store import WorldStore
     from agentworld_sim.types.tools import ToolSpec
     from agentworld_sim.world import World
 
@@ -31,6 +34,16 @@ takes a few milliseconds."""
 
 CLOSE_SECONDS = 5.0
 """How long the pool waits at its end for worlds that are still being opened."""
+
+
+RECOUNT_SECONDS = 30.0
+"""How long a count of a principal's worlds is believed: other processes make and remove some too."""
+
+FULL_SECONDS = 1.0
+"""The same for a principal that has as many as it may: each refusal would count all of them."""
+
+RENEWALS = 10
+"""A lease is renewed when a tenth of it has passed, not at every call."""
 
 
 class _Entry:
@@ -64,15 +77,13 @@ class WorldPool:
         choice = settings.worlds
         self.run = run or (Run(world=choice.world_id) if choice.world_id else Run())
         self._settings = settings
-        self._keys = Keys(self.run)
         self._opener = WorldOpener(choice, settings.access)
         http = settings.http
-        self._quotas = WorldQuotas(
+        self._quotas = _Quotas(
             seconds=http.world_seconds if http else 0.0,
             most=(http or HttpSettings()).max_worlds,
             clock=clock,
         )
-        self.redirects = SessionRedirects(self.run.folder) if settings.control_tools else None
         self._max_open = max_open
         self._entries: dict[str, _Entry] = {}
         self._mirror: asyncio.Future[Mirror | None] = asyncio.Future()
@@ -81,47 +92,32 @@ class WorldPool:
         if mirror is not None:
             self.show(mirror)
 
-    # Opening
-
     def show(self, mirror: Mirror | None) -> None:
-        """Says whose tools the worlds are given; `None` for no more than their own.
-
-        Raises:
-            UsageError: a binding names a tool that the mirror does not have.
-        """
+        """Says whose tools the worlds are given; `None` for no more than their own."""
         if mirror is not None:
             self._specs = mirror.specs(self._settings.binds)
         self._mirror.set_result(mirror)
 
     def begin(self) -> asyncio.Task[World]:
         """Begins to open the world of this process, at first without the mirror's tools."""
-        return self._entry(WorldKey(id=self.run.world, source="process")).bare
+        return self._entry(WorldKey(id=self.run.world)).bare
 
     def ready(self) -> asyncio.Task[World]:
         """The world of this process with the mirror's tools."""
-        return self._entry(WorldKey(id=self.run.world, source="process")).ready
+        return self._entry(WorldKey(id=self.run.world)).ready
 
     def key(self, context: ServerRequestContext[Any]) -> WorldKey:
-        """Which world a request is about.
-
-        Raises:
-            MCPError: it names one that it may not use.
-        """
-        return self._keys.of(context)
+        """Which world a request is about. Raises `MCPError` when it names one that it may not use."""
+        return world_key(context, self.run)
 
     async def world(self, context: ServerRequestContext[Any]) -> World:
-        """The world that a request is about, open and with the mirror's tools.
-
-        It stays open until the task that asks for it ends.
+        """The world that a request is about, with the mirror's tools, open until the task that asks ends.
 
         Raises:
             AgentworldError: it cannot be had.
             MCPError: the request names one that it may not use, or may make no more.
         """
-        key = self.key(context)
-        if self.redirects is not None and key.redirectable is not None:
-            key = await self.redirects.resolve(key)
-        return await self.open(key)
+        return await self.open(self.key(context))
 
     async def open(self, key: WorldKey) -> World:
         """The world of a key; as `world`."""
@@ -140,21 +136,8 @@ class WorldPool:
                 entry.until = await self._quotas.renew(world.store, world.id)
         return world
 
-    async def has(self, world_id: str) -> bool:
-        """Whether there is such a world."""
-        store = await self._opener.store()
-        try:
-            record = await asyncio.to_thread(store.world, world_id)
-        except UnknownWorldError:
-            return False
-        return not self._quotas.is_gone(record)
-
     async def fork(self, world: World, world_id: str, key: WorldKey) -> World:
-        """A copy of a world, which belongs to who asks for it.
-
-        Raises:
-            MCPError: it may make no more.
-        """
+        """A copy of a world, which belongs to who asks for it. Raises `MCPError` when it may make no more."""
         leased = self._settings.http is not None
         if leased:
             await self._quotas.admit(world.store, key.principal)
@@ -174,8 +157,6 @@ class WorldPool:
         store = await self._opener.store()
         with suppress(UnknownWorldError):
             await asyncio.to_thread(store.world, self.run.world)
-
-    # Keeping
 
     async def sweep(self) -> None:
         """Removes the worlds whose time is over."""
@@ -213,8 +194,6 @@ class WorldPool:
             if record.head == record.root:
                 await asyncio.to_thread(store.remove, record.id)
 
-    # How
-
     def _entry(self, key: WorldKey) -> _Entry:
         entry = self._entries.pop(key.id, None)
         if entry is not None and self._quotas.is_over(entry.until) and not entry.users:
@@ -241,8 +220,8 @@ class WorldPool:
 
         world = await self._opener.open(
             key.id,
-            fresh=key.fresh or (key.source == "process" and not self._settings.worlds.world_id),
-            gone=self._quotas.is_gone,
+            fresh=key.fresh or (key.id == self.run.world and not self._settings.worlds.world_id),
+            gone=lambda record: self._quotas.is_over(record.expires),
             admit=admit if leased else None,
         )
         if leased:
@@ -287,6 +266,70 @@ class WorldPool:
             except AgentworldError as error:
                 # The store may be back at the next round.
                 logger.error("worlds whose time is over could not be removed: %s", error)
+
+
+class _Quotas:
+    """Worlds that clients made are leased: removed some time after their last use. Times are host time."""
+
+    def __init__(
+        self, *, seconds: float, most: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._clock = clock
+        self._counts: dict[str | None, tuple[float, int]] = {}
+
+    @property
+    def pause(self) -> float | None:
+        """Time between two rounds of `sweep`; `None` when nothing ever expires."""
+        return min(60.0, max(1.0, self._seconds / RENEWALS)) if self._seconds else None
+
+    def is_due(self, until: float) -> bool:
+        """Whether a lease that ends then is to be renewed at a use now."""
+        return 0 < until < self._clock() + self._seconds * (1 - 1 / RENEWALS)
+
+    def is_over(self, until: float) -> bool:
+        """Whether a lease that ends then is over; 0 is never."""
+        return 0 < until <= self._clock()
+
+    async def renew(self, store: WorldStore, world_id: str) -> float:
+        """Keeps a world for the whole time from now on; gives the end, 0 for never."""
+        if not self._seconds:
+            return 0.0
+        until = self._clock() + self._seconds
+        await asyncio.to_thread(store.extend, world_id, until)
+        return until
+
+    async def admit(self, store: WorldStore, principal: str | None) -> None:
+        """Counts one more world of a principal. Raises `MCPError` when it has as many as it may."""
+        now = time.monotonic()
+        since, count = self._counts.get(principal, (-RECOUNT_SECONDS, 0))
+        if now - since >= (FULL_SECONDS if count >= self._most else RECOUNT_SECONDS):
+            since, count = now, await asyncio.to_thread(_count_of, store, principal)
+        if count >= self._most:
+            self._counts[principal] = since, count
+            raise MCPError(
+                INVALID_REQUEST,
+                f"no new world: there are {count} of this client already, and {self._most} are"
+                " allowed. Worlds that are not used are removed after a while.",
+            )
+        self._counts[principal] = since, count + 1
+
+    async def sweep(self, store: WorldStore) -> list[str]:
+        """Removes the worlds whose time is over; gives their ids."""
+        removed = await asyncio.to_thread(store.remove_expired, self._clock())
+        if removed:
+            self._counts.clear()
+        for world_id in removed:
+            logger.info("the world %s was not used for long; it is removed", world_id)
+        return removed
+
+
+def _count_of(store: WorldStore, principal: str | None) -> int:
+    owner = owner_prefix(principal)
+    if not owner:
+        return sum(1 for record in store.worlds() if record.expires > 0 and not is_owned(record.id))
+    return sum(1 for record in store.worlds() if record.id.startswith(owner))
 
 
 _CLOSING: set[asyncio.Future[None]] = set()

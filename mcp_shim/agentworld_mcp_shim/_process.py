@@ -18,9 +18,10 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from agentworld_mcp_shim._stdio_lines import read_in_thread
+from agentworld_mcp_shim._stdio_lines import LineWriter, read_in_thread
 from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ class UpstreamProcess:
         self._read = True
         send, receive = read_in_thread(self._messages, name="upstream-stdout")
         try:
-            yield receive, _Writing(self, self._process)
+            # How it ended must be known before the failure makes us close it.
+            assert self._process.stdin is not None
+            yield receive, LineWriter(self._process.stdin, partial(asyncio.to_thread, self.ended))
         finally:
             send.close()
             receive.close()
@@ -140,37 +143,6 @@ class UpstreamProcess:
                 logger.info("upstream: %s", text)
 
 
-class _Writing:
-    """Implements the SDK's `WriteStream`. Requests are small, so the pipe takes them at once."""
-
-    def __init__(self, upstream: UpstreamProcess, process: subprocess.Popen[bytes]) -> None:
-        self._upstream = upstream
-        self._process = process
-
-    async def send(self, item: SessionMessage) -> None:
-        import anyio
-
-        stream = self._process.stdin
-        assert stream is not None
-        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        try:
-            stream.write(text.encode() + b"\n")
-            stream.flush()
-        except (OSError, ValueError) as error:
-            # How it ended must be known before the failure makes us close it.
-            await asyncio.to_thread(self._upstream.ended)
-            raise anyio.BrokenResourceError from error
-
-    async def aclose(self) -> None:
-        pass
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-
 def inherited_environment() -> dict[str, str]:
     """The environment without what is meant for us alone."""
     from agentworld_sim.redaction.environment import is_secret
@@ -219,7 +191,7 @@ def _not_found(name: str) -> str:
 
 
 def _subcommand(name: str) -> str:
-    from agentworld_mcp_shim._command._group import COMMANDS
+    from agentworld_mcp_shim._command import COMMANDS
 
     close = nearest(name, COMMANDS)
     return f" Of the subcommands of `agentworld mcp`:{close}" if close else ""

@@ -18,10 +18,10 @@ from mcp.types.methods import CACHEABLE_METHODS
 from agentworld_mcp_shim._client_request import ClientRequest, watch_end
 from agentworld_mcp_shim._handshake import ClientIdentity
 from agentworld_mcp_shim._keys import CALLER
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_mcp_shim._upstream_connection import UpstreamConnection, UpstreamGone
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.types.tools import ToolCall
 from mcp import MCPError
 
@@ -62,10 +62,7 @@ class RealCalls:
     """
 
     def __init__(self, settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
-        """
-        Raises:
-            UsageError: a rule sets to `real` what is not there, or the cassette cannot be written.
-        """
+        """Raises `UsageError` when a rule sets to `real` what is not there, or the cassette cannot be written."""
         check_real(settings, mirrors)
         self._settings = settings
         self._targets = {target.name: target for target in settings.targets}
@@ -76,12 +73,7 @@ class RealCalls:
     async def call_tool(
         self, context: ServerRequestContext[Any], tool: MirroredTool, arguments: Mapping[str, Any]
     ) -> Any:
-        """The upstream's result, as it came over the wire.
-
-        Raises:
-            MCPError: the upstream's own error.
-            WorldFailure: it gave no answer.
-        """
+        """The upstream's result, as it came over the wire; errors as in `UpstreamConnection.request`."""
         params = {**(context.params or {}), "name": tool.upstream_name}
         schema: object = tool.listed.get("inputSchema")
         result = await self._ask(
@@ -106,12 +98,7 @@ class RealCalls:
         *,
         upstream: str = "",
     ) -> Any:
-        """The result of a request that is no tool call, as it came over the wire.
-
-        Raises:
-            MCPError: the upstream's own error.
-            WorldFailure: it gave no answer.
-        """
+        """The result of a request that is no tool call; as `call_tool`."""
         # What the client sent, with the names that the upstream uses.
         sent = {**(context.params or {}), **params}
         if "_meta" in sent:
@@ -147,7 +134,8 @@ class RealCalls:
         result = await connection.request(method, params, call, identity, schema=schema)
         if call.modern:
             # What an upstream of the older era leaves out, and this client must be told.
-            result = {**_envelope(method), **result}
+            cacheable = method in CACHEABLE_METHODS
+            result = {**(LIST_DEFAULTS if cacheable else {"resultType": "complete"}), **result}
         return result
 
     async def _connection(
@@ -172,7 +160,7 @@ class RealCalls:
                 home.exit_stack.push_async_callback(partial(self._forget, home.state[CONNECTIONS]))
             held: dict[tuple[str, str | None], Opening] = home.state[CONNECTIONS]
         opening = held.get(key)
-        if opening is None or (opening.done() and (_failed(opening) or opening.result().over)):
+        if opening is None or (opening.done() and (_has_failed(opening) or opening.result().over)):
             opening = asyncio.create_task(self._connect(self._targets[upstream], identity, home))
             held[key] = opening
         # Others may be waiting for it, so who leaves does not take it along.
@@ -187,13 +175,7 @@ class RealCalls:
                 " the server's command or URL as well."
             )
         logger.info("connecting with the upstream %s for real calls", target.name or "server")
-        upstream = await asyncio.to_thread(
-            start_upstream,
-            target.command,
-            name=target.name,
-            env=target.env,
-            headers=target.headers,
-        )
+        upstream = await asyncio.to_thread(start_upstream, target)
         if isinstance(upstream, HttpUpstream):
             upstream.on_response.append(watch_end)
         connection = UpstreamConnection(
@@ -211,7 +193,7 @@ class RealCalls:
         for opening in held.values():
             if not opening.done():
                 opening.cancel()
-            elif not _failed(opening):
+            elif not _has_failed(opening):
                 await opening.result().aclose()
 
 
@@ -240,32 +222,19 @@ def check_real(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
         )
 
 
-def _failed(opening: Opening) -> bool:
+def _has_failed(opening: Opening) -> bool:
     return opening.cancelled() or opening.exception() is not None
-
-
-def _envelope(method: str) -> dict[str, Any]:
-    envelope: dict[str, Any] = {"resultType": "complete"}
-    if method in CACHEABLE_METHODS:
-        envelope |= {"ttlMs": 0, "cacheScope": "private"}
-    return envelope
 
 
 def _recorder(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> Recorder | None:
     if settings.record is None:
         return None
-    import os
-
     from agentworld_sim.cassette import Recorder
 
-    # What the servers are given to prove who calls must not be in a file of what they said.
-    secrets = set(secrets_of(os.environ))
-    for target in settings.targets:
-        secrets |= secrets_of(target.env)
-        secrets |= {word for value in target.headers.values() for word in value.split()}
     return Recorder(
         settings.record,
         tools=mirrors[""].specs(settings.binds),
         volatile=settings.volatile,
-        secrets=secrets,
+        # What the servers are given to prove who calls must not be in a file of what they said.
+        secrets=frozenset[str]().union(*(target.secrets() for target in settings.targets)),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from agentworld_mcp_shim._listing import prompt_arguments
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, template_values
 from agentworld_sim.errors import UsageError, nearest
 from mcp import MCPError
@@ -29,28 +31,29 @@ class ResourcesAndPrompts:
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
 
-    async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
-        """The result of `resources/read`.
-
-        Raises:
-            MCPError: nothing has it.
-        """
+    async def read(
+        self, uri: str, version: str, world: Callable[[], Awaitable[World]]
+    ) -> Mapping[str, Any]:
+        """The result of `resources/read`. Raises `MCPError` when nothing has it."""
         kept = self._mirror.listing.contents.get(uri)
         if kept is not None:
             return {**LIST_DEFAULTS, **kept}
         listed = self._resource(uri)
-        path = _path(uri)
-        data = None if path is None else await _file(await world(), path)
+        path, data = _path(uri), None
+        if path is not None:
+            with suppress(UsageError):
+                data = await (await world()).read_file(path)
         if data is None:
             raise _not_found(uri, version, listed is not None)
         content: dict[str, Any] = {"uri": uri}
         if listed is not None and isinstance(listed.get("mimeType"), str):
             content["mimeType"] = listed["mimeType"]
-        text = _text(data)
-        if text is None:
+        try:
+            if b"\0" in data:
+                raise ValueError("it is no text")
+            content["text"] = data.decode()
+        except ValueError:
             content["blob"] = base64.b64encode(data).decode("ascii")
-        else:
-            content["text"] = text
         return {**LIST_DEFAULTS, "contents": [content]}
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
@@ -63,7 +66,7 @@ class ResourcesAndPrompts:
         if listed is None:
             near = nearest(name, self._prompts())
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}{near and '.' + near}")
-        taken = list(_arguments(listed))
+        taken = list(prompt_arguments(listed))
         missing = [one for one, required in taken if required and one not in arguments]
         if missing:
             raise MCPError(INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
@@ -95,7 +98,7 @@ class ResourcesAndPrompts:
                 if isinstance(value, str):
                     yield value
         for tool in self._mirror.tools.values():
-            schema: object = tool.input.content.get("properties", {}).get(argument)
+            schema: object = tool.input_schema.get("properties", {}).get(argument)
             if isinstance(schema, dict):
                 for value in cast("dict[str, Any]", schema).get("enum") or ():
                     if isinstance(value, str):
@@ -118,15 +121,6 @@ class ResourcesAndPrompts:
         }
 
 
-def _arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """A prompt's arguments and whether they are required."""
-    listed: object = prompt.get("arguments")
-    for one in cast("Iterable[object]", listed) if isinstance(listed, list) else ():
-        if isinstance(one, dict):
-            argument = cast("dict[str, Any]", one)
-            yield str(argument.get("name")), argument.get("required") is True
-
-
 def _path(uri: str) -> str | None:
     """The path of a file in the world; `None` when it cannot be one."""
     if uri.startswith("/"):
@@ -136,23 +130,6 @@ def _path(uri: str) -> str | None:
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(uri).path)
-
-
-async def _file(world: World, path: str) -> bytes | None:
-    try:
-        return await world.read_file(path)
-    except UsageError:
-        return None
-
-
-def _text(data: bytes) -> str | None:
-    """The text that the bytes are; `None` when they are none."""
-    if b"\0" in data:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _not_found(uri: str, version: str, listed: bool) -> MCPError:

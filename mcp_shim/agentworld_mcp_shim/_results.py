@@ -14,11 +14,9 @@ SIMULATED = "agentworld/simulated"
 """Key in `_meta` of every result: for people and programs, not part of what a model is shown."""
 
 REST = "agentworld/rest"
-"""The type of a block that is none: fields of the result that an observation has no place for."""
+"""The type of a block that is none: the result's `_meta`, which an observation has no place for."""
 
 Outcome = Literal["ok", "error", "refused", "failed", "cancelled"]
-
-_PLACED = frozenset({"content", "structuredContent", "isError", "resultType"})
 
 
 class CallOutcome(NamedTuple):
@@ -84,14 +82,13 @@ def observation_of(result: Mapping[str, Any]) -> Observation:
         if isinstance(one, dict)
     ]
     text = "\n".join(_text(block) for block in blocks)
-    rest = {key: value for key, value in result.items() if key not in _PLACED}
-    meta = rest.pop("_meta", None)
+    rest: dict[str, Any] = {}
+    meta: object = result.get("_meta")
     if isinstance(meta, dict):
         # Who sent it is told anew with each answer, in the eras that tell it.
         known = cast("dict[str, Any]", meta)
         kept_meta = {key: value for key, value in known.items() if key != SERVER_INFO_META_KEY}
-        if kept_meta:
-            rest["_meta"] = kept_meta
+        rest = {"_meta": kept_meta} if kept_meta else {}
     plain = blocks == [{"type": "text", "text": text}]
     kept: tuple[Mapping[str, Any], ...] = () if plain and not rest else tuple(blocks)
     if rest or (not plain and not blocks):
@@ -103,16 +100,6 @@ def observation_of(result: Mapping[str, Any]) -> Observation:
         is_error=result.get("isError") is True,
         provenance="real",
     )
-
-
-def result_of(observation: Observation) -> dict[str, Any]:
-    """The `tools/call` result that an observation was made of."""
-    blocks, rest = _split(observation.content, observation.text)
-    result: dict[str, Any] = {**rest, "content": [dict(block) for block in blocks]}
-    if observation.structured is not None:
-        result["structuredContent"] = observation.structured
-    result["isError"] = observation.is_error
-    return result
 
 
 def encodable(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentworld_mcp_shim._stdio_lines import MAX_REQUEST_BYTES
 from agentworld_mcp_shim._worlds import WorldChoice
+from agentworld_sim.redaction.environment import SHORTEST, secrets_of
 from agentworld_sim.types.tools import Access
 
 UPSTREAM_SECONDS = 30.0
@@ -34,6 +36,14 @@ class UpstreamTarget:
     """Variables of the command, over this process's own."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Headers of requests to the URL. Never in argument lists, logs or records."""
+
+    def secrets(self) -> frozenset[str]:
+        """Values that are never written anywhere: of this process, of its own variables, and its headers."""
+        headers = {value for value in self.headers.values() if len(value) >= SHORTEST}
+        # A server may repeat the token alone, without the scheme that goes before it.
+        words = {word for value in headers for word in value.split() if len(word) >= SHORTEST}
+        words -= {word for word in words if word.lower() in ("bearer", "digest")}
+        return secrets_of(os.environ) | secrets_of(self.env) | headers | words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +87,7 @@ class ShimSettings:
     volatile: tuple[str, ...] = ()
     """Fields whose values differ each time, for the cassette."""
     control_tools: bool = False
-    """Whether clients are offered tools that reset, fork and choose worlds."""
+    """Whether clients are offered tools that tell, reset and fork worlds."""
     answer_seconds: float = ANSWER_SECONDS
     upstream_seconds: float = UPSTREAM_SECONDS
     max_request_bytes: int = MAX_REQUEST_BYTES

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
-from agentworld_mcp_shim._tool_listing import listing_hash
 from agentworld_sim.errors import UsageError
 
 FORMAT = 1
@@ -25,45 +24,33 @@ MAX_FILE_BYTES = 256 * 2**20
 """A larger file is no snapshot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """What is in the file."""
+def save_snapshot(path: Path, listing: Listing, *, secrets: Iterable[str] = ()) -> None:
+    """Writes the file, whole or not at all. Raises `UsageError` when it cannot be written."""
+    try:
+        write_whole(path, snapshot_text(listing, secrets=secrets))
+    except OSError as error:
+        raise UsageError(f"the snapshot {str(path)!r} cannot be written: {error}.") from error
 
-    listing: Listing
-    name: str = ""
-    """The upstream's name among several, where the command line gives none."""
 
-
-def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> None:
-    """Writes the file, whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    text = snapshot_text(snapshot, secrets=secrets)
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file all at once, or raises `OSError` and leaves what was there."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
-    except OSError as error:
+    finally:
         part.unlink(missing_ok=True)
-        raise UsageError(f"the snapshot {str(path)!r} cannot be written: {error}.") from error
 
 
-def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
+def snapshot_text(listing: Listing, *, secrets: Iterable[str] = ()) -> str:
     """What `save_snapshot` writes."""
-    from agentworld_sim.redaction.environment import masked
-
-    hidden = tuple(secrets)
-    listing = hide(snapshot.listing, hidden)
+    listing = hide(listing, secrets)
     value: dict[str, Any] = {
         "agentworld_snapshot": FORMAT,
-        "name": masked(snapshot.name, hidden),
         "server_info": listing.identity,
         "instructions": listing.instructions,
         "protocol_version": listing.protocol_version,
         "capabilities": listing.capabilities,
-        "tools_hash": listing_hash(listing),
         "lists": {
             method: [{"cursor": cursor, "page": page} for cursor, page in pages.items()]
             for method, pages in sorted(listing.lists.items())
@@ -90,23 +77,20 @@ def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
     from agentworld_sim.redaction.records import Redaction
 
     hidden = tuple(secrets)
-    redaction = Redaction(hidden)
+    said = cast("Callable[[Page], Page]", Redaction(hidden).value)
     return replace(
         listing,
-        identity=_hidden(listing.identity, hidden),
-        instructions=_hidden(listing.instructions, hidden),
-        capabilities=_hidden(listing.capabilities, hidden),
-        lists={
-            method: {cursor: _hidden(page, hidden) for cursor, page in pages.items()}
-            for method, pages in listing.lists.items()
-        },
-        failures=_hidden(listing.failures, hidden),
-        contents={uri: _page(redaction.value(one)) for uri, one in listing.contents.items()},
-        prompts={name: _page(redaction.value(one)) for name, one in listing.prompts.items()},
+        identity=_mask(listing.identity, hidden),
+        instructions=_mask(listing.instructions, hidden),
+        capabilities=_mask(listing.capabilities, hidden),
+        lists=_mask(listing.lists, hidden),
+        failures=_mask(listing.failures, hidden),
+        contents={uri: said(one) for uri, one in listing.contents.items()},
+        prompts={name: said(one) for name, one in listing.prompts.items()},
     )
 
 
-def load_snapshot(path: Path) -> Snapshot:
+def load_snapshot(path: Path) -> Listing:
     """Reads the file. Nothing else is touched: no process, no network.
 
     Raises:
@@ -136,30 +120,34 @@ def load_snapshot(path: Path) -> Snapshot:
             " Make it anew with `agentworld mcp snapshot`, or upgrade."
         )
     try:
-        return Snapshot(listing=_listing(content), name=_typed(content, "name", str, ""))
+        return _listing(content)
     except (KeyError, TypeError, ValueError) as error:
         raise _no_snapshot(path, f"{error}") from error
 
 
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "server_info": dict,
+    "instructions": (str, type(None)),
+    "protocol_version": str,
+    "lists": dict,
+    **dict.fromkeys(("capabilities", "failures", "contents", "prompts"), dict),
+}
+
+
 def _listing(content: Mapping[str, Any]) -> Listing:
-    lists: dict[str, Pages] = {}
-    for method, entries in _typed(content, "lists", dict, {}).items():
-        if method not in LISTS:
-            raise ValueError(f"'lists' has {method!r}, which is no list request")
-        lists[method] = _pages(method, entries)
-    return Listing(
-        identity=_typed(content, "server_info", dict, {"name": "", "version": ""}),
-        instructions=_typed(content, "instructions", (str, type(None)), None),
-        protocol_version=_typed(content, "protocol_version", str, ""),
-        capabilities=_typed(content, "capabilities", dict, {}),
-        lists=lists,
-        failures=_typed(content, "failures", dict, {}),
-        contents=_typed(content, "contents", dict, {}),
-        prompts=_typed(content, "prompts", dict, {}),
-    )
+    found: dict[str, Any] = {"capabilities": {}}
+    found |= {key: content[key] for key in _KINDS if key in content}
+    for key, value in found.items():
+        if not isinstance(value, _KINDS[key]):
+            raise TypeError(f"{key!r} is {value!r:.50}")
+    identity = found.pop("server_info", {"name": "", "version": ""})
+    lists = {method: _pages(method, pages) for method, pages in found.pop("lists", {}).items()}
+    return Listing(identity=identity, lists=lists, **found)
 
 
 def _pages(method: str, entries: list[Any]) -> Pages:
+    if method not in LISTS:
+        raise ValueError(f"'lists' has {method!r}, which is no list request")
     pages: dict[str | None, Page] = {}
     for entry in entries:
         page = entry["page"]
@@ -172,15 +160,6 @@ def _pages(method: str, entries: list[Any]) -> Pages:
     return pages
 
 
-def _typed(
-    content: Mapping[str, Any], key: str, kind: type | tuple[type, ...], default: Any
-) -> Any:
-    value = content.get(key, default)
-    if not isinstance(value, kind):
-        raise TypeError(f"{key!r} is {value!r:.50}")
-    return value
-
-
 def _no_snapshot(path: Path, why: str) -> UsageError:
     return UsageError(
         f"{str(path)!r} is no snapshot of an MCP server: {why}. `agentworld mcp snapshot -o FILE --"
@@ -188,20 +167,16 @@ def _no_snapshot(path: Path, why: str) -> UsageError:
     )
 
 
-def _page(value: object) -> Page:
-    return cast("Page", value)
-
-
-def _hidden(value: Any, secrets: tuple[str, ...]) -> Any:
+def _mask(value: Any, secrets: tuple[str, ...]) -> Any:
     from agentworld_sim.redaction.environment import masked
 
     if isinstance(value, str):
         return masked(value, secrets)
     if isinstance(value, Mapping):
         return {
-            _hidden(key, secrets): _hidden(one, secrets)
+            _mask(key, secrets): _mask(one, secrets)
             for key, one in cast("Mapping[str, Any]", value).items()
         }
     if isinstance(value, list):
-        return [_hidden(one, secrets) for one in cast("list[Any]", value)]
+        return [_mask(one, secrets) for one in cast("list[Any]", value)]
     return value

@@ -28,12 +28,13 @@ from agentworld_mcp_shim._stdio_lines import (
     LineWriter,
     own_input,
     own_output,
-    read_in_thread,
+    read_messages,
 )
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_mcp_shim._upstream import Upstream, close_all
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import AgentworldError
+from agentworld_sim.ports import blocking
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World
@@ -54,10 +55,12 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
     Raises:
         AgentworldError: the upstream, the world or a binding is not to be had.
     """
+    blocking.ALLOWED.set(True)
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
     pool = WorldPool(settings)
     opening = pool.begin()
+    warming = asyncio.create_task(_warm(pool))
     try:
         if settings.targets:
             listing = asyncio.create_task(mirrors_of(settings, started))
@@ -72,9 +75,10 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
         pool.ready().add_done_callback(lambda task: _report_world(task, mirror, settings.worlds))
         await _serve_mirror(mirror, pool, real, settings, ending)
     finally:
+        warming.cancel()
         await pool.aclose()
     if ending.done():
-        # Standard input is read in a thread that nothing can interrupt: only leaving ends it.
+        # Standard input may be read in a thread that nothing can interrupt: only leaving ends it.
         leave(ending)
 
 
@@ -105,6 +109,14 @@ async def _serve_mirror(
         return
     # Whoever starts us without a client wants to know whether all is well.
     await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
+
+
+async def _warm(pool: WorldPool) -> None:
+    """Brings up what the first call needs while the client makes up its mind."""
+    # Whatever is wrong with the world, who asks it says so.
+    with suppress(Exception):
+        world = await asyncio.shield(pool.ready())
+        await world.warm()
 
 
 def _report_world(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) -> None:
@@ -146,9 +158,8 @@ async def _over_stdio(server: Server[Any], most: int) -> None:
             )
             asyncio.run_coroutine_threadsafe(writing.send(SessionMessage(error)), loop)
 
-    lines = LimitedLines(own_input(), most, refuse)
-    sending, reading = read_in_thread(lines.messages, name="stdin")
-    writing = LineWriter(own_output(), sending.close)
+    sending, reading = read_messages(own_input(), LimitedLines(most, refuse))
+    writing: Any = LineWriter(own_output(), sending.aclose)
     await server.run(reading, writing, server.create_initialization_options())
 
 

@@ -1,4 +1,4 @@
-"""Messages over pipes, one a line: read in a thread, written without one where the pipe takes them at once.
+"""Messages over pipes, one a line, read and written without a thread where the pipes allow it.
 
 The SDK's own transport hands every line to a thread and back, in both directions.
 """
@@ -13,12 +13,10 @@ import re
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from collections.abc import Awaitable, Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from mcp.shared.message import SessionMessage
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -33,47 +31,88 @@ _ID_LAST = re.compile(_ID + rb"\s*(?:,\s*" + _PLAIN + rb"\s*)*\}\s*\Z")
 _SEEN = 1024
 """Bytes at each end of a request in which its id is looked for."""
 
+_CHUNK = 65_536
+
 
 class LimitedLines:
-    """The lines of standard input."""
+    """Cuts what arrives on standard input into lines."""
 
-    def __init__(
-        self, wire: BinaryIO, most: int, refuse: Callable[[int | str | None], None]
-    ) -> None:
+    def __init__(self, most: int, refuse: Callable[[int | str | None], None]) -> None:
         """
         Args:
-            wire: Where the lines come from.
             most: Bytes that a line may have.
             refuse: Told the id of each request that is larger, where one is found; it is read to its end
                 and never kept.
         """
-        self._wire = wire
         self._most = most
         self._refuse = refuse
+        self._line = bytearray()
+        self._start = b""
+        """Of a line that is too long: then only its end is in `_line`."""
 
-    def readline(self) -> str:
-        """The next line that is not too long; empty at the end."""
-        while True:
-            line = self._wire.readline(self._most + 2)
-            if len(line.rstrip(b"\r\n")) <= self._most:
-                return line.decode("utf-8", "replace")
-            start, end = line[:_SEEN], line[-_SEEN:]
-            while line and not line.endswith(b"\n"):
-                line = self._wire.readline(65_536)
-                end = (end + line)[-_SEEN:]
-            found = _ID_FIRST.match(start) or _ID_LAST.search(end)
-            self._refuse(None if found is None else json.loads(found[1]))
+    def feed(self, data: bytes) -> Iterator[str]:
+        """The lines that end in the next bytes; no bytes end the last one."""
+        *ends, rest = data.split(b"\n")
+        if not data and self._line:
+            ends = [b""]
+        for part in ends:
+            self._line += part
+            if self._start or len(self._line.rstrip(b"\r")) > self._most:
+                start = self._start or self._line[:_SEEN]
+                found = _ID_FIRST.match(start) or _ID_LAST.search(self._line[-_SEEN:])
+                self._refuse(None if found is None else json.loads(found[1]))
+            else:
+                yield self._line.decode("utf-8", "replace")
+            self._line.clear()
+            self._start = b""
+        self._line += rest
+        if self._start or len(self._line) > self._most + 1:
+            self._start = self._start or bytes(self._line[:_SEEN])
+            del self._line[:-_SEEN]
 
-    def messages(self) -> Iterator[SessionMessage | Exception]:
-        """What the lines say; an exception for one that is no message."""
+    def messages(self, data: bytes) -> Iterator[SessionMessage | Exception]:
+        """What these lines say; an exception for one that is no message."""
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
-        while line := self.readline():
+        for line in self.feed(data):
             try:
                 yield SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
             except ValueError as error:
                 yield error
+
+
+def read_messages(wire: int, lines: LimitedLines) -> tuple[Any, Any]:
+    """Takes messages from a file descriptor to the running event loop; returns the same as `read_in_thread`."""
+    loop = asyncio.get_running_loop()
+    deliver, send, receive = _stream()
+
+    def readable() -> None:
+        data = _read(wire)
+        for message in lines.messages(data):
+            deliver(message)
+        if not data:
+            loop.remove_reader(wire)
+            send.close()
+
+    def read() -> Iterator[SessionMessage | Exception]:
+        while data := _read(wire):
+            yield from lines.messages(data)
+        yield from lines.messages(b"")
+
+    try:
+        loop.add_reader(wire, readable)
+    except (NotImplementedError, OSError):
+        # Windows watches no pipes, and nobody watches files.
+        return read_in_thread(read, name="stdin")
+    return send, receive
+
+
+def _read(wire: int) -> bytes:
+    try:
+        return os.read(wire, _CHUNK)
+    except OSError:
+        return b""
 
 
 def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple[Any, Any]:
@@ -82,16 +121,8 @@ def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple
     Returns:
         Both ends of the SDK's `ReadStream`: the one that closes it, and the one to receive from.
     """
-    import math
-
-    import anyio
-
-    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
     loop = asyncio.get_running_loop()
-
-    def deliver(message: SessionMessage | Exception) -> None:
-        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            send.send_nowait(message)
+    deliver, send, receive = _stream()
 
     def read() -> None:
         # RuntimeError: the loop has ended before the other side did.
@@ -105,10 +136,30 @@ def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple
     return send, receive
 
 
-class LineWriter:
-    """Implements the SDK's `WriteStream` on a file descriptor."""
+def _stream() -> tuple[Callable[[Any], None], Any, Any]:
+    """A stream without a limit: what sends into it while it is open, and its two ends."""
+    import math
 
-    def __init__(self, wire: int, broken: Callable[[], object]) -> None:
+    import anyio
+
+    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
+
+    def deliver(message: SessionMessage | Exception) -> None:
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            send.send_nowait(message)
+
+    return deliver, send, receive
+
+
+class LineWriter:
+    """Implements the SDK's `WriteStream` on a pipe."""
+
+    def __init__(self, wire: IO[bytes], broken: Callable[[], Awaitable[object]]) -> None:
+        """
+        Args:
+            wire: Where lines are written.
+            broken: Awaited when nobody reads them any more.
+        """
         self._wire = wire
         self._broken = broken
         self._writing = asyncio.Lock()
@@ -124,11 +175,11 @@ class LineWriter:
         try:
             async with self._writing:
                 if self._takes(line):
-                    os.write(self._wire, line)
+                    os.write(self._wire.fileno(), line)
                 else:
                     await asyncio.to_thread(self._write, line)
-        except OSError as error:
-            self._broken()
+        except (OSError, ValueError) as error:
+            await self._broken()
             raise anyio.BrokenResourceError from error
 
     def _takes(self, line: bytes) -> bool:
@@ -140,38 +191,33 @@ class LineWriter:
     def _write(self, line: bytes) -> None:
         rest = memoryview(line)
         while rest:
-            rest = rest[os.write(self._wire, rest) :]
+            rest = rest[os.write(self._wire.fileno(), rest) :]
 
     async def aclose(self) -> None:
-        """Leaves the file descriptor open."""
+        """Leaves the pipe open."""
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_val: BaseException | None = None,
-        exc_tb: TracebackType | None = None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         pass
 
 
-def own_output() -> int:
+def own_output() -> IO[bytes]:
     """Standard output for us alone: what is printed, here or by processes that we start, is an error."""
     sys.stdout.flush()
     wire = os.dup(1)
     os.dup2(2, 1)
-    return wire
+    return os.fdopen(wire, "wb", buffering=0)
 
 
-def own_input() -> BinaryIO:
+def own_input() -> int:
     """Standard input for us alone: processes that we start find it empty."""
     try:
-        wire = os.fdopen(os.dup(0), "rb", closefd=False)
+        wire = os.dup(0)
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)
         os.close(empty)
     except OSError:
-        return sys.stdin.buffer
+        return 0
     return wire

@@ -9,20 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp.types import INVALID_PARAMS, CallToolResult
+from mcp.types import CallToolResult
 
-from agentworld_mcp_shim._argument_errors import (
-    MalformedSchema,
-    argument_errors,
-    unknown_tool_error,
-)
-from agentworld_mcp_shim._mirror import Mirror, MirroredTool
-from agentworld_mcp_shim._refusals import refuse_call
+from agentworld_mcp_shim._mirror import MirroredTool, schema_fault
 from agentworld_mcp_shim._results import tool_result
 from agentworld_sim.errors import AccessRefused, ArgumentsError, WorldFailure
+from agentworld_sim.runtime.access import rule_for
+from agentworld_sim.schema.validate import MalformedSchema, schema_problem
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation, Turn
-from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -63,32 +58,20 @@ class ToolCalls:
         marks = {"world": world.id}
         refused = {**marks, "access": "refuse"}
         if tool.problem is not None or world.tools[tool.world_name].access != "simulate":
-            return tool_result(refuse_call(world, tool), refused, is_error=True)
+            return tool_result(_refuse_call(world, tool), refused, is_error=True)
         try:
-            wrong = argument_errors(tool.name, tool.input, arguments)
-            if wrong is not None:
-                return tool_result(wrong, marks, is_error=True)
             turn = await self._step(world, ToolCall(tool.world_name, arguments), context)
         except MalformedSchema as error:
-            tool.problem = f"its input schema is malformed: {error}"
-            return tool_result(refuse_call(world, tool), refused, is_error=True)
+            tool.problems.append(schema_fault("input or output", error))
+            return tool_result(_refuse_call(world, tool), refused, is_error=True)
         except ArgumentsError as error:
-            return tool_result(str(error), marks, is_error=True)
+            # The client calls the tool by another name where several upstreams share a world.
+            text = str(error).replace(repr(tool.world_name), repr(tool.name), 1)
+            return tool_result(text, marks, is_error=True)
         except AccessRefused:
-            return tool_result(refuse_call(world, tool), refused, is_error=True)
+            return tool_result(_refuse_call(world, tool), refused, is_error=True)
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _result(tool, turn.observation, marks)
-
-    def unknown(self, name: str, mirror: Mirror) -> CallToolResult:
-        """What the server says of a tool that it does not have.
-
-        Raises:
-            MCPError: where it says so as an error of the protocol.
-        """
-        text = unknown_tool_error(name, mirror.style)
-        if text is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
-        return tool_result(text, {}, is_error=True)
 
     async def settle(self, seconds: float) -> None:
         """Cancels the calls that are being answered and waits for them, at most so long."""
@@ -135,7 +118,9 @@ class ToolCalls:
         """Waits until the step is done or its time is over, and tells the client that it goes on."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while (left := began + self._seconds - loop.time()) > 0:
+        # Most steps are done the first time they run.
+        await asyncio.sleep(0)
+        while not task.done() and (left := began + self._seconds - loop.time()) > 0:
             done, _ = await asyncio.wait({task}, timeout=min(PROGRESS_SECONDS, left))
             if done:
                 return
@@ -145,7 +130,7 @@ class ToolCalls:
 
 
 def _result(tool: MirroredTool, observation: Observation, marks: dict[str, Any]) -> CallToolResult:
-    schema, structured = tool.output, observation.structured
+    schema, structured = tool.output_schema, observation.structured
     if schema is None or observation.is_error:
         return tool_result(
             observation.text,
@@ -154,10 +139,10 @@ def _result(tool: MirroredTool, observation: Observation, marks: dict[str, Any])
             content=observation.content,
             is_error=observation.is_error,
         )
-    if tool.takes_text and (structured is None or schema.misfit(structured)):
+    if tool.takes_text and (structured is None or _misfit(schema, structured)):
         structured = {"result": observation.text}
     # The world has checked it, but for what a control made of it afterwards.
-    wrong = schema.misfit(structured)
+    wrong = _misfit(schema, structured)
     if wrong is not None:
         return tool_result(
             f"{tool.name!r} has an answer, but none in the form that its output schema demands:"
@@ -166,3 +151,32 @@ def _result(tool: MirroredTool, observation: Observation, marks: dict[str, Any])
             is_error=True,
         )
     return tool_result(observation.text, marks, structured=structured, content=observation.content)
+
+
+def _misfit(schema: Mapping[str, Any], value: Any) -> str | None:
+    try:
+        return schema_problem(schema, value)
+    except MalformedSchema as error:
+        return str(error)
+
+
+def _refuse_call(world: World, tool: MirroredTool) -> str:
+    """The error that an agent gets. The reason and the remedy are logged: it can do nothing with them."""
+    problem = tool.problem or tool.examine()
+    if problem is not None:
+        logger.warning("%r is refused: %s. Its server's author has to mend it.", tool.name, problem)
+        return f"{tool.name!r} was not called, and nothing was changed: {problem}."
+    logger.warning("%s%s", world.refusal(tool.world_name), _remedy(world, tool))
+    return f"{tool.name!r} was not called, and nothing was changed: it is not available here."
+
+
+def _remedy(world: World, tool: MirroredTool) -> str:
+    if rule_for(tool.world_name, world.scenario.access) is not None:
+        return ""
+    remedy = (
+        " If it does what a known tool does, start with"
+        f" `--bind {tool.name}=TOOLKIT/TOOL`, for example `--bind {tool.name}=terminal/bash`."
+    )
+    if rule_for(tool.world_name, world.scenario.routes.tools) is None:
+        remedy += " Or name a language world model that imagines it: `--model-url URL`."
+    return remedy

@@ -8,13 +8,13 @@ mirror must do none of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
+from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages, prompt_arguments
 from agentworld_mcp_shim._process import UpstreamProcess
 from agentworld_sim.errors import UsageError
 
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
     from agentworld_mcp_shim._handshake import AgreedVersion
+    from agentworld_mcp_shim._settings import UpstreamTarget
 
 logger = logging.getLogger(__name__)
 
-MAX_TOOLS = 10_000
-"""More are no tool list that an agent could be given."""
-
 MAX_ITEMS = 10_000
-"""Of resources, templates and prompts; more are left out, with a warning."""
+"""Of one list. More tools are no list that an agent could be given; of others the rest is left out."""
 
 MAX_PAGES = 1_000
 """Of one list. A server that leads to ever new cursors has no list."""
@@ -82,33 +80,23 @@ class HttpUpstream:
     def close(self) -> None:
         """Nothing is held between requests."""
 
-    def closed(self) -> None:
-        """As `close`."""
+    closed = close
 
 
 Upstream = UpstreamProcess | HttpUpstream
 
 
-def start_upstream(
-    command: Sequence[str],
-    *,
-    name: str = "",
-    env: Mapping[str, str] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Upstream:
-    """Starts the command, or takes a single `http://` or `https://` URL for a server that runs.
-
-    Raises:
-        UsageError: there is no such command, or it cannot be executed.
-    """
+def start_upstream(target: UpstreamTarget) -> Upstream:
+    """Starts the target's command, or takes a single `http://` or `https://` URL for a server that runs."""
+    command = target.command
     if len(command) == 1 and command[0].startswith(("http://", "https://")):
-        return HttpUpstream(command[0], headers)
+        return HttpUpstream(command[0], target.headers)
     try:
-        return UpstreamProcess(command, env)
+        return UpstreamProcess(command, target.env)
     except UsageError as error:
-        if not name:
+        if not target.name:
             raise
-        raise UsageError(f"upstream {name!r}: {error}") from error
+        raise UsageError(f"upstream {target.name!r}: {error}") from error
 
 
 def close_all(started: Mapping[str, Upstream]) -> None:
@@ -129,24 +117,24 @@ async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = 
 
     try:
         with anyio.fail_after(seconds):
-            return await _listed(upstream, contents=contents)
+            return await _list(upstream, contents=contents)
     except Exception as error:
-        raise _explained(upstream, _cause(error), seconds) from error
+        raise _explain_failure(upstream, first_cause(error), seconds) from error
     finally:
         upstream.close()
 
 
-async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
+async def _list(upstream: Upstream, *, contents: bool) -> Listing:
     import anyio
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
     from mcp.types.version import LATEST_MODERN_VERSION
 
-    from agentworld_mcp_shim._handshake import ClientIdentity, agree
+    from agentworld_mcp_shim._handshake import ClientIdentity, agree, ignore_notification
 
     listing: Listing | None = None
     async with upstream.transport() as (reading, writing), anyio.create_task_group() as group:
         dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reading, writing)
-        await group.start(partial(dispatcher.run, _answer_ping, _ignore))
+        await group.start(partial(dispatcher.run, _answer_ping, ignore_notification))
         agreed = await agree(dispatcher, ClientIdentity(version=LATEST_MODERN_VERSION))
         lister = _Lister(upstream, dispatcher, agreed)
         listing = await lister.listing()
@@ -163,10 +151,6 @@ async def _answer_ping(context: Any, method: str, params: Any) -> dict[str, Any]
     if method == "ping":
         return {}
     raise MCPError(-32601, "Method not found")
-
-
-async def _ignore(context: Any, method: str, params: Any) -> None:
-    """Takes notifications, which say nothing of what there is."""
 
 
 class _NoListError(Exception):
@@ -224,7 +208,11 @@ class _Lister:
                 contents[uri] = result
         for prompt in listing.objects("prompts/list"):
             name = prompt.get("name")
-            if isinstance(name, str) and name not in prompts and not _requires_arguments(prompt):
+            if (
+                isinstance(name, str)
+                and name not in prompts
+                and not any(needed for _, needed in prompt_arguments(prompt))
+            ):
                 result = await self._content(name, "messages", "prompts/get", name=name)
                 if result is not None:
                     prompts[name] = result
@@ -243,7 +231,7 @@ class _Lister:
 
     async def _pages(self, method: str) -> Pages:
         """The pages of one list, in their order."""
-        items = LISTS[method].items
+        items, shown = LISTS[method].items, self._upstream.shown
         pages: dict[str | None, Page] = {}
         cursor: str | None = None
         count = 0
@@ -252,18 +240,23 @@ class _Lister:
             pages[cursor] = page
             count += len(page[items])
             following = page.get("nextCursor")
-            if count > MAX_ITEMS and method != "tools/list":
-                logger.warning(
-                    "the upstream %s lists more than %d %s; the rest is left out",
-                    self._upstream.shown,
-                    MAX_ITEMS,
-                    items,
+            if count > MAX_ITEMS and method == "tools/list":
+                raise UpstreamError(
+                    f"the upstream {shown} lists more than {MAX_ITEMS} tools. No agent can be given so"
+                    " many: put a server in front of it that offers those you need."
                 )
+            if count > MAX_ITEMS:
+                text = "the upstream %s lists more than %d %s; the rest is left out"
+                logger.warning(text, shown, MAX_ITEMS, items)
                 pages[cursor] = {key: value for key, value in page.items() if key != "nextCursor"}
                 return pages
-            _require_end(self._upstream, pages, following, count if method == "tools/list" else 0)
             if not following or not isinstance(following, str):
                 return pages
+            if following in pages or len(pages) >= MAX_PAGES:
+                raise UpstreamError(
+                    f"the list of the upstream {shown} never ends: after {len(pages)} pages it leads on"
+                    f" (cursor {following!r}). This is a defect of that server."
+                )
             cursor = following
 
     async def _ask(self, method: str, key: str, params: dict[str, Any]) -> Page:
@@ -306,14 +299,6 @@ def _without_sender(page: Page) -> Page:
     return {**rest, "_meta": kept} if kept else rest
 
 
-def _requires_arguments(prompt: Mapping[str, Any]) -> bool:
-    arguments: object = prompt.get("arguments")
-    return isinstance(arguments, list) and any(
-        isinstance(one, dict) and cast("dict[str, Any]", one).get("required") is True
-        for one in cast("list[object]", arguments)
-    )
-
-
 def _size(result: Mapping[str, Any]) -> int:
     """The bytes of what a resource holds, as it is written."""
     blocks = [cast("Page", one) for one in result["contents"] if isinstance(one, dict)]
@@ -321,64 +306,41 @@ def _size(result: Mapping[str, Any]) -> int:
     return sum(len(value) for value in values if isinstance(value, str))
 
 
-def _require_end(
-    upstream: Upstream, pages: Mapping[str | None, Page], cursor: object, count: int
-) -> None:
-    if count > MAX_TOOLS:
-        raise UpstreamError(
-            f"the upstream {upstream.shown} lists more than {MAX_TOOLS} tools. No agent can be given"
-            " so many: put a server in front of it that offers those you need."
-        )
-    if isinstance(cursor, str) and cursor in pages:
-        raise UpstreamError(
-            f"the tool list of the upstream {upstream.shown} never ends: page {len(pages)} leads"
-            f" back to an earlier one (cursor {cursor!r}). This is a defect of that server."
-        )
-    if len(pages) >= MAX_PAGES and cursor:
-        raise UpstreamError(
-            f"the upstream {upstream.shown} lists what it has on more than {MAX_PAGES} pages, each"
-            " with a new cursor. This is a defect of that server."
-        )
-
-
-def _cause(error: BaseException) -> BaseException:
+def first_cause(error: BaseException) -> BaseException:
     """The first failure inside nested task groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
-def _explained(upstream: Upstream, error: BaseException, seconds: float) -> UpstreamError:
+def _explain_failure(upstream: Upstream, error: BaseException, seconds: float) -> UpstreamError:
     if isinstance(error, UpstreamError):
         return error
-    shown = upstream.shown
+    late, longer = (
+        f"did not list its tools within {seconds:g} s.",
+        "--upstream-timeout gives it longer.",
+    )
     if isinstance(upstream, HttpUpstream):
-        if isinstance(error, TimeoutError):
-            return UpstreamError(
-                f"the upstream {shown} did not list its tools within {seconds:g} s."
-                " --upstream-timeout gives it longer."
-            )
-        return UpstreamError(
-            f"the upstream {shown} did not answer as an MCP server over streamable HTTP:"
-            f" {_first_line(error)}. Is it running, and is the path right (often /mcp)?"
+        what = (
+            f"did not answer as an MCP server over streamable HTTP: {_first_line(error)}. Is it running,"
+            " and is the path right (often /mcp)?"
         )
+        if isinstance(error, TimeoutError):
+            what = f"{late} {longer}"
+        return UpstreamError(f"the upstream {upstream.shown} {what}")
     printed = upstream.stray[-1] if upstream.stray else ""
     hint = f" On standard output it printed {printed!r}, which is not MCP." if printed else ""
-    silent = isinstance(error, TimeoutError)
     code = upstream.ended(0.01)
     if code is not None:
         ended = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
         words = upstream.last_words()
         said = f" It said:{words}" if words else " It said nothing on standard error."
-        return UpstreamError(
-            f"the upstream `{shown}` {ended} before it listed its tools.{hint}{said}"
-        )
-    if silent:
-        return UpstreamError(
-            f"the upstream `{shown}` did not list its tools within {seconds:g} s.{hint}"
-            " --upstream-timeout gives it longer. Is it an MCP server that speaks over stdio?"
-        )
-    return UpstreamError(f"the upstream `{shown}` does not speak MCP: {_first_line(error)}.{hint}")
+        what = f"{ended} before it listed its tools.{hint}{said}"
+    elif isinstance(error, TimeoutError):
+        what = f"{late}{hint} {longer} Is it an MCP server that speaks over stdio?"
+    else:
+        what = f"does not speak MCP: {_first_line(error)}.{hint}"
+    return UpstreamError(f"the upstream `{upstream.shown}` {what}")
 
 
 def _first_line(error: BaseException) -> str:

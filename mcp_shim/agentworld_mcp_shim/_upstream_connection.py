@@ -21,8 +21,14 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
 from agentworld_mcp_shim._client_request import CURRENT_REQUEST, ClientRequest
-from agentworld_mcp_shim._handshake import AgreedVersion, ClientIdentity, agree
+from agentworld_mcp_shim._handshake import (
+    AgreedVersion,
+    ClientIdentity,
+    agree,
+    ignore_notification,
+)
 from agentworld_mcp_shim._tool_calls import AnswerTooLate
+from agentworld_mcp_shim._upstream import first_cause
 from agentworld_sim.errors import WorldFailure
 from mcp import MCPError
 
@@ -93,11 +99,7 @@ class UpstreamConnection:
         return self._stale or self._running is None or self._running.done()
 
     async def open(self, identity: ClientIdentity, home: Connection | None) -> None:
-        """Connects and agrees on a protocol version.
-
-        Raises:
-            UpstreamGone: it does not come up.
-        """
+        """Connects and agrees on a protocol version. Raises `UpstreamGone` when it does not come up."""
         self._home = home
         ready = asyncio.Event()
         # A context of its own: nothing of the request that happens to be the first belongs in it.
@@ -107,13 +109,13 @@ class UpstreamConnection:
             async with asyncio.timeout(self._seconds):
                 await _first(ready, running)
                 if self._dispatcher is None or running.done():
-                    raise self._gone("did not come up", _failure(running))
+                    raise self._end_error("did not come up", _failure(running))
                 self._agreed = await agree(self._dispatcher, identity)
         except MCPError as error:
             await self._wait_for_end()
             cause = _failure(running) or error
             await self.aclose()
-            raise self._gone("did not come up", cause) from error
+            raise self._end_error("did not come up", cause) from error
         except TimeoutError as error:
             await self.aclose()
             raise UpstreamGone(
@@ -230,12 +232,12 @@ class UpstreamConnection:
         """Raises `UpstreamGone` when an error is none of the upstream's but that of its end."""
         if error.code == INVALID_REQUEST and error.message == "Session terminated":
             self._stale = True
-            raise self._gone("has ended the session", None) from error
+            raise self._end_error("has ended the session", None) from error
         if error.code == CONNECTION_CLOSED:
             await self._wait_for_end()
             if self.over:
                 cause = None if self._running is None else _failure(self._running)
-                raise self._gone("ended before it answered", cause) from error
+                raise self._end_error("ended before it answered", cause) from error
 
     async def _run(self, ready: asyncio.Event) -> None:
         async with self._upstream.transport() as (reading, writing):
@@ -245,7 +247,10 @@ class UpstreamConnection:
             async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
                 try:
                     await dispatcher.run(
-                        self._ask_client, _nothing, self._queue_note, task_status=task_status
+                        self._ask_client,
+                        ignore_notification,
+                        self._queue_note,
+                        task_status=task_status,
                     )
                 finally:
                     group.cancel_scope.cancel()
@@ -345,7 +350,7 @@ class UpstreamConnection:
         if self._running is not None:
             await asyncio.wait([self._running], timeout=END_SECONDS)
 
-    def _gone(self, what: str, cause: BaseException | None) -> UpstreamGone:
+    def _end_error(self, what: str, cause: BaseException | None) -> UpstreamGone:
         words = f"the {self._label} {what}"
         if cause is not None:
             # Its text is for the log: that of an HTTP client has the URL in it.
@@ -376,10 +381,4 @@ def _failure(running: asyncio.Task[None]) -> BaseException | None:
     if not running.done() or running.cancelled():
         return None
     error = running.exception()
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error
-
-
-async def _nothing(context: Any, method: str, params: Mapping[str, Any] | None) -> None:
-    """Takes the notifications that are left: none."""
+    return error and first_cause(error)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentworld_sim.cli.options import ModelChoice
+from agentworld_sim.cli.command_options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.types.tools import Access
 

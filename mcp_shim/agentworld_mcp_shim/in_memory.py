@@ -11,7 +11,7 @@ from mcp.types import Tool
 
 from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._mirror import Mirror, listed_tool, tools_listing, world_listing
+from agentworld_mcp_shim._mirror import Mirror, tool_entry, tools_listing, world_listing
 from agentworld_mcp_shim._snapshot import load_snapshot
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim.errors import UsageError
@@ -46,9 +46,7 @@ def world_server(
     """
     mirror = Mirror(_listing(world, tools, folder or Path(), without))
     if tools is not None:
-        specs = mirror.specs(binds_to or {})
-        bound = world.add_tools(specs)
-        mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
+        mirror.bind_at_once(world, mirror.specs(binds_to or {}))
     elif binds_to:
         raise UsageError("binds_to goes with tools that are given; the world's own are bound.")
 
@@ -63,20 +61,16 @@ def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -
         own = world_listing(world).items("tools/list")
         return tools_listing([tool for tool in own if tool["name"] not in without])
     if isinstance(tools, str | Path):
-        return load_snapshot(folder / tools).listing
+        return load_snapshot(folder / tools)
+    given, what = tools, f"of type {type(tools).__name__!r}"
     if isinstance(tools, Mapping):
-        said = cast("Mapping[str, Any]", tools)
-        if not isinstance(said.get("tools"), list):
-            raise UsageError(
-                f"the tools of the server are a mapping with {', '.join(map(repr, said)) or 'nothing'}. The result"
-                " of `tools/list` has a list 'tools'."
-            )
-        return tools_listing([_tool(tool) for tool in said["tools"]])
-    if isinstance(tools, Sequence):
-        return tools_listing([_tool(tool) for tool in cast("Sequence[Any]", tools)])
+        keys = cast("Mapping[str, Any]", tools)
+        given, what = keys.get("tools"), f"a mapping with {', '.join(map(repr, keys)) or 'nothing'}"
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return tools_listing([_tool(tool) for tool in cast("Sequence[Any]", given)])
     raise UsageError(
-        f"the tools of the server are of type {type(tools).__name__!r}: give the file of a snapshot, the result of"
-        " `tools/list`, or a list of tools."
+        f"the tools of the server are {what}: give the file of a snapshot, the result of `tools/list`, which"
+        " has a list 'tools', or a list of tools."
     )
 
 
@@ -85,7 +79,7 @@ def _tool(tool: Any) -> dict[str, Any]:
     if isinstance(tool, Tool):
         return tool.model_dump(by_alias=True, exclude_none=True, mode="json")
     if isinstance(tool, ToolSpec):
-        return listed_tool(tool)
+        return tool_entry(tool)
     if isinstance(tool, Mapping):
         return dict(cast("Mapping[str, Any]", tool))
     raise UsageError(

@@ -39,9 +39,9 @@ def test_variants_of_one_task_are_on_one_side(recording: Callable[..., Path]) ->
 
 
 Damage = Callable[[str], str]
-CUT: Damage = lambda text: text[:-40]  # noqa: E731
-LOST: Damage = lambda text: text.replace('"first", "turns"', '"last", "turns"')  # noqa: E731
-TWICE: Damage = lambda text: text + text.splitlines()[-1] + "\n"  # noqa: E731
+CUT: Damage = lambda text: text[:-40]
+LOST: Damage = lambda text: text.replace('"first", "turns"', '"last", "turns"')
+TWICE: Damage = lambda text: text + text.splitlines()[-1] + "\n"
 
 
 @pytest.mark.parametrize(

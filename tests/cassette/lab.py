@@ -121,3 +121,18 @@ class Studio:
             for script in scripts:
                 await one.bash(script)
             await one.end()
+
+
+async def real_call(
+    session: CassetteSession,
+    call: ToolCall,
+    world: World,
+    run: Callable[[], Awaitable[Observation]],
+) -> Observation:
+    """What a real tool that is allowed answers, as an adapter asks for it."""
+    depth = len(await world.trajectory())
+    if not session.runs_real_tools:
+        return session.replay_real(call, depth)
+    observation = await run()
+    session.record_real(call, depth, observation)
+    return observation

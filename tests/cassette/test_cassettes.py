@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim import Observation, ToolCall, ToolSpec, UsageError, World
 from agentworld_sim.cassette import Cassette, CassetteMiss, Recorder
@@ -135,7 +134,7 @@ def test_a_file_that_is_not_there_or_no_cassette_is_a_usage_error(tmp_path: Path
     assert other.read_text(encoding="utf-8") == "my notes\n"
 
 
-@pytest.mark.promise("redacted-tapes")
+@pytest.mark.promise("redacted-cassettes")
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
 def test_a_secret_is_nowhere_in_the_file(tmp_path: Path, secret: str) -> None:
     path = tmp_path / "secret.yaml"

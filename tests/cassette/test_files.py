@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.cassette import CassetteSession, is_cassette, trim
 from agentworld_sim.cassette._answers import Entry, Key, in_order
@@ -241,6 +240,9 @@ def test_a_file_may_be_edited_by_hand(tmp_path: Path) -> None:
             r"a computed answer is a tool's name and two digests.* \(line 6\)",
         ),
         ("agentworld_cassette: 2\nmodel: !json '{'\n", "it is no YAML"),
+        # Those of earlier versions.
+        ("# c\nagentworld_tape: 1\nmodel: true\n", "delete it and record it again"),
+        ('{"agentworld_cassette":1,"tools":[]}\n{"call":1}\n', "delete it and record it again"),
         (
             "agentworld_cassette: 2\nmodel: !!python/name:os.system x\n",
             r"it is no YAML.*\(line 2\)",
@@ -253,25 +255,6 @@ def test_what_is_no_cassette_is_one_clear_error(tmp_path: Path, text: str, said:
     with pytest.raises(UsageError, match=said) as error:
         CassetteSession(path, "replay")
     assert str(path) in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "# c\nagentworld_tape: 1\nmodel: true\n",
-            "Record it again: run its test with --sim-mode=live",
-        ),
-        ('{"agentworld_cassette":1,"tools":[]}\n', "run `agentworld mcp --record` again"),
-    ],
-)
-def test_a_file_of_an_earlier_version_is_told_how_to_be_recorded_again(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=f"earlier version.*{said}"):
-        CassetteSession(path, "replay")
 
 
 def test_bytes_that_are_no_text_are_one_clear_error(tmp_path: Path) -> None:

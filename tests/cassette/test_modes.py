@@ -12,7 +12,7 @@ from agentworld_sim.checks import CheckInput
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import ObservationRejected, UsageError
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
-from tests.cassette.lab import Studio, command, numbered, real
+from tests.cassette.lab import Studio, command, numbered, real, real_call
 
 
 async def test_once_records_where_there_is_no_cassette_and_replays_where_there_is(
@@ -65,7 +65,7 @@ async def test_without_model_and_without_recording_worlds_compute_as_without_a_m
 
 async def test_what_was_recorded_without_a_model_is_replayed_without_one(studio: Studio) -> None:
     async with studio.open("once") as one:
-        await one.cassette.real(ToolCall("clock"), one.world, real("noon"))
+        await real_call(one.cassette, ToolCall("clock"), one.world, real("noon"))
         await one.end()
     assert "model: false" in studio.text
     async with studio.open("once", numbered) as one:

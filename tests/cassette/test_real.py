@@ -9,7 +9,7 @@ import pytest
 
 from agentworld_sim import Observation, ToolCall
 from agentworld_sim.cassette import CassetteMiss, CassetteMode
-from tests.cassette.lab import Recording, Studio, numbered, real
+from tests.cassette.lab import Recording, Studio, numbered, real, real_call
 
 CLOCK = ToolCall("clock", {"zone": "UTC"})
 
@@ -18,7 +18,7 @@ async def _record(studio: Studio, texts: Sequence[str] = ("noon", "one")) -> lis
     ran: list[str] = []
     async with studio.open("once") as one:
         for text in texts:
-            await one.cassette.real(CLOCK, one.world, real(text, ran))
+            await real_call(one.cassette, CLOCK, one.world, real(text, ran))
         await one.end()
     return ran
 
@@ -29,7 +29,9 @@ async def test_the_first_run_runs_them_and_the_next_replays(studio: Studio) -> N
     for mode in modes:
         ran: list[str] = []
         async with studio.open(mode) as one:
-            said = [await one.cassette.real(CLOCK, one.world, real("x", ran)) for _ in range(2)]
+            said = [
+                await real_call(one.cassette, CLOCK, one.world, real("x", ran)) for _ in range(2)
+            ]
             report = await one.end()
         assert [(one.text, one.provenance) for one in said] == [
             ("noon", "replayed"),
@@ -41,17 +43,17 @@ async def test_the_first_run_runs_them_and_the_next_replays(studio: Studio) -> N
 
 async def test_live_keeps_their_answers_beside_what_the_model_says(studio: Studio) -> None:
     async with studio.open("once", numbered) as one:
-        await one.cassette.real(CLOCK, one.world, real("noon"))
-        await one.cassette.real(ToolCall("other"), one.world, real("never again"))
+        await real_call(one.cassette, CLOCK, one.world, real("noon"))
+        await real_call(one.cassette, ToolCall("other"), one.world, real("never again"))
         await one.ask()
         await one.end()
     async with studio.open("live", numbered) as one:
-        await one.cassette.real(CLOCK, one.world, real("x"))
+        await real_call(one.cassette, CLOCK, one.world, real("x"))
         await one.ask()
         report = await one.end()
     assert [line.partition(" [")[0] for line in report.unused] == ["other({})"]
     async with studio.open("replay") as one:
-        assert (await one.cassette.real(CLOCK, one.world, real("x"))).text == "noon"
+        assert (await real_call(one.cassette, CLOCK, one.world, real("x"))).text == "noon"
 
 
 @pytest.mark.parametrize("mode", ["replay", "live", "verify"])
@@ -61,16 +63,16 @@ async def test_a_real_tool_does_not_run_for_want_of_a_recording(
     ran: list[str] = []
     async with studio.open(mode) as one:
         with pytest.raises(CassetteMiss, match=r"there is no cassette .* real tools run only"):
-            await one.cassette.real(CLOCK, one.world, real("x", ran))
+            await real_call(one.cassette, CLOCK, one.world, real("x", ran))
     await _record(studio)
     async with studio.open(mode) as one:
         for _ in range(2):
-            await one.cassette.real(CLOCK, one.world, real("x", ran))
+            await real_call(one.cassette, CLOCK, one.world, real("x", ran))
         with pytest.raises(CassetteMiss, match="recorded for time 2, now time 3"):
-            await one.cassette.real(CLOCK, one.world, real("x", ran))
+            await real_call(one.cassette, CLOCK, one.world, real("x", ran))
         with pytest.raises(CassetteMiss, match='zone: recorded "UTC", now "CET"'):
             other = ToolCall("clock", {"zone": "CET"})
-            await one.cassette.real(other, one.world, real("x", ran))
+            await real_call(one.cassette, other, one.world, real("x", ran))
     assert ran == []
 
 
@@ -78,7 +80,7 @@ async def test_off_runs_them(studio: Studio) -> None:
     await _record(studio)
     ran: list[str] = []
     async with studio.open("off") as one:
-        assert (await one.cassette.real(CLOCK, one.world, real("x", ran))).text == "x"
+        assert (await real_call(one.cassette, CLOCK, one.world, real("x", ran))).text == "x"
     assert ran == ["x"]
 
 
@@ -88,11 +90,11 @@ async def test_one_that_raises_is_not_recorded_and_runs_again(studio: Studio) ->
 
     async with studio.open("once") as one:
         with pytest.raises(OSError, match="no network"):
-            await one.cassette.real(CLOCK, one.world, broken)
-        await one.cassette.real(CLOCK, one.world, real("noon"))
+            await real_call(one.cassette, CLOCK, one.world, broken)
+        await real_call(one.cassette, CLOCK, one.world, real("noon"))
         assert (await one.end()).recorded == 1
     async with studio.open("replay") as one:
-        assert (await one.cassette.real(CLOCK, one.world, real("x"))).text == "noon"
+        assert (await real_call(one.cassette, CLOCK, one.world, real("x"))).text == "noon"
 
 
 async def test_everything_of_an_answer_is_replayed(studio: Studio) -> None:
@@ -108,7 +110,7 @@ async def test_everything_of_an_answer_is_replayed(studio: Studio) -> None:
         return said
 
     async def session(one: Recording) -> Observation:
-        return await one.cassette.real(CLOCK, one.world, run)
+        return await real_call(one.cassette, CLOCK, one.world, run)
 
     async with studio.open("once") as one:
         assert await session(one) == said
@@ -122,6 +124,6 @@ async def test_calls_at_the_same_time_get_an_answer_each(studio: Studio) -> None
     await _record(studio, [f"{number}" for number in range(8)])
     async with studio.open("replay") as one:
         said = await asyncio.gather(
-            *(one.cassette.real(CLOCK, one.world, real("x")) for _ in range(8))
+            *(real_call(one.cassette, CLOCK, one.world, real("x")) for _ in range(8))
         )
     assert sorted(one.text for one in said) == [f"{number}" for number in range(8)]

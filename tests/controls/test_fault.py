@@ -21,9 +21,9 @@ from agentworld_sim import (
     World,
     WorldState,
 )
-from agentworld_sim.controls import Fault, Next, Step
+from agentworld_sim.controls import Fault, Next, StepContext
 from agentworld_sim.toolkits import known_tools
-from agentworld_sim.types import FileTree
+from agentworld_sim.types import FileTree, MemoryBlobs
 
 LS = ToolCall("bash", {"command": "echo hi"})
 
@@ -128,7 +128,7 @@ class Counter(Control):
         self.name = name
         self.stop_at = stop_at
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         count = step.values.get("count", 0) + 1
         stop = count == self.stop_at
         answer = step.enforce(Observation(text="enough")) if stop else await next(step)
@@ -208,12 +208,14 @@ async def test_each_tool_tells_a_failure_in_its_own_form(
     fault = Fault(name="one", tool="t", error="no space left")
     state = WorldState(files=FileTree.from_entries([]), clock_us=0, seed=1)
     call = ToolCall("t", {"command": "x"})
-    step = Step(
+    step = StepContext(
         call=call,
         tool=ToolSpec(name="t", binds_to=bound),
         state=state,
         seed=1,
+        blobs=MemoryBlobs(),
         history=unknown,
+        failures=unknown,
         state_at=unknown,
     )
     done = (await fault.handle(step, unknown)).observation

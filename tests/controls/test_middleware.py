@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim import (
     Answer,
@@ -19,7 +18,7 @@ from agentworld_sim import (
     Observation,
     Scenario,
     StateChange,
-    Step,
+    StepContext,
     ToolCall,
     ToolSpec,
     UnknownToolError,
@@ -28,7 +27,7 @@ from agentworld_sim import (
 )
 from agentworld_sim.controls import Next
 from agentworld_sim.errors import ControlFailure, EngineFailure
-from agentworld_sim.types import Conditions, FileTree
+from agentworld_sim.types import Conditions, FileTree, MemoryBlobs
 from agentworld_sim.types.conditions import PREFIX
 
 Values = Mapping[str, Any]
@@ -80,7 +79,7 @@ class LostWrite(Control):
 
     name = "lost-write"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         if step.call.name != "append" or step.values.get("lost"):
             return answer
@@ -102,7 +101,7 @@ class LostFiles(Control):
 
     name = "lost-files"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return step.without_effect(await next(step))
 
 
@@ -119,7 +118,7 @@ class Twice(Control):
 
     name = "twice"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         first = await next(step)
         if step.call.name not in ("append", "bash"):
             return first
@@ -149,7 +148,7 @@ class Stale(Control):
 
     name = "stale"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         turns = await step.history()
         if step.call.name != "read" or not turns:
             return await next(step)
@@ -175,7 +174,7 @@ class Renamed(Control):
     def __init__(self, call: ToolCall) -> None:
         self.call = call
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(replace(step, call=self.call))
 
 
@@ -212,7 +211,7 @@ class Pages(Control):
         schema = {"type": "object", "properties": {"page": {"type": "integer", "minimum": 1}}}
         return [replace(one, input_schema=schema) if one.name == "read" else one for one in specs]
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.call.name != "read":
             return await next(step)
         page = step.call.arguments.get("page", 1)
@@ -245,7 +244,7 @@ class Away(Control):
             return specs
         return [*(one for one in specs if one.name != "append"), ToolSpec(name="write")]
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.call.name == "write":
             return await next(replace(step, call=adding("by write")))
         if self.answers and "lines" in step.state.values and step.call.name == "append":
@@ -275,7 +274,7 @@ class Offline(Control):
 
     name = "offline"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.call.name == "read" and not step.values.get("used"):
             return step.keep(await next(step.under(Conditions(offline=True))), used=True)
         answer = await next(step)
@@ -316,7 +315,7 @@ class Sealed(Control):
     def __init__(self, conditions: Conditions) -> None:
         self.conditions = conditions
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(step.under(self.conditions))
 
 
@@ -362,7 +361,7 @@ class Raises(Control):
     def __init__(self, when: str) -> None:
         self.when = when
 
-    async def handle(self, step: Step, next: Next) -> Any:
+    async def handle(self, step: StepContext, next: Next) -> Any:
         if self.when == "before":
             raise KeyError("x")
         answer = await next(step)
@@ -395,7 +394,7 @@ class BadListing(Control):
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
         raise ValueError("no list")
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(step)
 
 
@@ -411,7 +410,7 @@ class Patient(Control):
 
     name = "patient"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         try:
             return await next(step)
         except RuntimeError:
@@ -443,7 +442,7 @@ class Every(Control):
     def __init__(self) -> None:
         self.seen: list[tuple[int, int]] = []
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         calls = step.values.get("calls", 0)
         self.seen.append((calls, len(step.state.values.get("lines", []))))
         answer = await next(step)
@@ -476,7 +475,7 @@ class Told(Control):
     name: str
     text: str
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(step)
 
     def describe(self) -> str:
@@ -491,9 +490,9 @@ async def test_what_controls_describe_reaches_the_engine_with_every_call() -> No
             session = await super().open(state, blobs)
             answer = session.answer
 
-            async def listen(call: Any, tool: Any, context: Any) -> Answer:
+            async def listen(context: Any) -> Answer:
                 heard.append(context.instruction)
-                return await answer(call, tool, context)
+                return await answer(context)
 
             session.answer = listen
             return session
@@ -512,17 +511,19 @@ async def test_what_controls_describe_reaches_the_engine_with_every_call() -> No
     assert heard == ["", "Slow.\nHot."]
 
 
-def step_on(values: Values) -> Step:
+def step_on(values: Values) -> StepContext:
     async def unknown(*_: object) -> Any:
         raise AssertionError
 
     state = WorldState(files=FileTree.from_entries([]), clock_us=5, seed=1, values=values)
-    return Step(
+    return StepContext(
         call=READ,
         tool=ToolSpec(name="read"),
         state=state,
         seed=1,
+        blobs=MemoryBlobs(),
         history=unknown,
+        failures=unknown,
         state_at=unknown,
         control="mine",
     )
@@ -552,7 +553,7 @@ class Swallowing(Control):
 
     name = "swallowing"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         try:
             return await next(step)
         except BaseException as error:  # noqa: BLE001  it is what is tested
@@ -581,7 +582,7 @@ class AnyArguments(Control):
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
         return [replace(one, input_schema={"type": "object"}) for one in specs]
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(step)
 
 

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim import Answer, Control, Observation, Scenario, Step, ToolCall, ToolSpec, World
+from agentworld_sim import (
+    Answer,
+    Control,
+    Observation,
+    Scenario,
+    StepContext,
+    ToolCall,
+    ToolSpec,
+    World,
+)
 from agentworld_sim.controls import Next
 from agentworld_sim.goals import check_goals
 from agentworld_sim.types import Conditions
@@ -80,7 +89,7 @@ class Hindering(Control):
 
     name = "hindering"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if Conditions.of(step.state.values).read_only:
             return step.enforce(Observation(text="503", is_error=True))
         return (await next(step)).with_values(Conditions(read_only=("/",)).to_values())

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim import AccessRefused, ObservationRejected, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
@@ -15,7 +14,14 @@ from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.engines.shell import CommandAnswer, CommandQuestion, FileOperation
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from agentworld_sim.ports import Answer, Imagined, PromptContext, Question, QuestionKey, TurnContext
+from agentworld_sim.ports import (
+    Answer,
+    ImaginedValue,
+    PromptContext,
+    Question,
+    QuestionKey,
+    StepContext,
+)
 from agentworld_sim.types import MemoryBlobs, StateChange, WorldState
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.turns import Observation
@@ -82,11 +88,11 @@ class Dreaming:
     async def release(self, user: object) -> None:
         self.users.discard(user)
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         self.keys.append(question.key)
         answers = self.answers[question.key.name]
         for last, answer in zip([*[False] * (len(answers) - 1), True], answers, strict=True):
-            imagined = Imagined(question.load(answer), "imagined")
+            imagined = ImaginedValue(question.load(answer), "imagined")
             try:
                 await question.judge(imagined, context)
             except ObservationRejected:
@@ -225,11 +231,20 @@ def test_a_command_is_loaded_as_it_was_dumped(answer: CommandAnswer) -> None:
 def test_a_call_is_loaded_as_it_was_dumped(
     text: str, is_error: bool, values: dict[str, int]
 ) -> None:
-    async def none() -> tuple[Any, ...]:
+    async def none(*_: object) -> Any:
         return ()
 
     state = WorldState(files=FileTree.from_entries(()), clock_us=5, seed=1)
-    context = TurnContext(state=state, seed=1, blobs=MemoryBlobs(), history=none, failures=none)
+    context = StepContext(
+        call=ToolCall("weather"),
+        tool=TOOLS[2],
+        state=state,
+        seed=1,
+        blobs=MemoryBlobs(),
+        history=none,
+        failures=none,
+        state_at=none,
+    )
     question = CallQuestion(
         call=ToolCall("weather", {}), tool=TOOLS[2], context=context, history=()
     )

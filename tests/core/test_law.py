@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from agentworld_sim import MemoryStore, Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
 from agentworld_sim.engines.shell import (
@@ -21,10 +20,10 @@ from agentworld_sim.engines.shell import (
     FileOperation,
     ShellEngine,
 )
-from agentworld_sim.ports import Imagined, Question, TurnContext
+from agentworld_sim.ports import ImaginedValue, Question, StepContext
 from agentworld_sim.types.state import WorldState
 from tests.engines.shell.imagining import command_of
-from tests.properties import examples
+from tests.properties import FULL, examples
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 
@@ -104,7 +103,7 @@ class Imaginer:
     def __init__(self, *, at_hand: bool = True) -> None:
         self.at_hand = at_hand
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         load, command = question.load, command_of(question)
         assert self.at_hand, command.argv
         words = command.argv
@@ -116,7 +115,7 @@ class Imaginer:
             operations = (FileOperation(kind="append", path="/root/log", content=said),)
         answer = CommandAnswer(stdout=said, exit_code=3 * ("-x" in words), operations=operations)
         assert command.validate(answer) is None
-        return Imagined(load(answer.to_json()), "imagined")
+        return ImaginedValue(load(answer.to_json()), "imagined")
 
 
 def imagining(*, at_hand: bool = True) -> tuple[ShellEngine]:
@@ -164,7 +163,9 @@ async def test_every_point_reopens_as_it_was(session: list[ToolCall], branch: in
         again.close()
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=4 if FULL else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(session=st.lists(imagined_calls, min_size=1, max_size=4))
 @example(session=[call_of("session", "chmod 600 one")] * 3)
 @example(session=[call_of("session", command) for command in IMAGINED])

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import (
     FunctionEngine,
@@ -23,7 +22,7 @@ from agentworld_sim import (
     World,
     WorldStore,
 )
-from agentworld_sim.runtime import history
+from agentworld_sim.runtime import world_history
 from agentworld_sim.types.turns import Trajectory
 from tests.core.test_law import COMMANDS, MACHINE, PROBE, TOOLS
 from tests.core.test_world import ADD, SCENARIO, add, adding, sums
@@ -205,14 +204,14 @@ async def test_between_two_tries_a_step_lets_others_through(
             return moved > 5 and real(*given, **more)
 
         monkeypatch.setattr(store, "commit", commit)
-        monkeypatch.setattr(history.asyncio, "sleep", sleep)
+        monkeypatch.setattr(world_history.asyncio, "sleep", sleep)
         assert (await world.step(adding(1))).observation.text == "1"
         assert len(waits) == 5
         assert all(0 <= one <= 0.001 * 2**tried for tried, one in enumerate(waits))
         moved = -(10**9)
         with pytest.raises(HeadMoved, match="was moved on by others 32 times"):
             await world.step(adding(1))
-        assert max(waits) <= history.LONGEST_PAUSE_S
+        assert max(waits) <= world_history.LONGEST_PAUSE_S
 
 
 async def test_many_writers_of_one_world_at_once_all_succeed(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from agentworld_sim import FunctionEngine, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.engines.shell import ShellEngine
-from agentworld_sim.records import state_diff
 from agentworld_sim.types import Conditions, FileTree, StateChange, WorldState
 from agentworld_sim.types.turns import Observation
+from agentworld_sim.world_records import state_diff
 
 ID = {"type": "object", "properties": {"order_id": {"type": "integer"}}, "required": ["order_id"]}
 SCENARIO = Scenario.model_validate(

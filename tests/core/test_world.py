@@ -24,7 +24,7 @@ from agentworld_sim import (
     ObservationRejected,
     Scenario,
     SqliteStore,
-    Step,
+    StepContext,
     ToolCall,
     ToolSpec,
     UnknownToolError,
@@ -34,6 +34,7 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim.controls import Next
+from agentworld_sim.ports import blocking
 from agentworld_sim.runtime.access import rule_for
 from agentworld_sim.runtime.session_cache import LiveWorlds, live_limit
 
@@ -307,14 +308,14 @@ class Outage(Control):
 
     name = "outage"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.state.values.get("total", 0) % 2:
             answer = step.enforce(Observation(text="503 Service Unavailable", is_error=True))
         else:
             answer = await next(step)
             changed = Observation(text=answer.observation.text + "!")
             answer = replace(answer, observation=changed)
-        return answer.delayed(5_000_000)
+        return answer.with_delay(5_000_000)
 
 
 async def test_a_control_answers_changes_and_delays_and_is_marked_as_enforced() -> None:
@@ -435,6 +436,51 @@ async def test_a_world_that_is_answering_does_not_rest() -> None:
         gate.let.set()
         assert (await step).observation.text == "done"
         assert world.rest()
+
+
+async def test_a_world_that_was_warmed_up_answers_as_any_other(tmp_path: Path) -> None:
+    refs: list[str] = []
+    for warm in (False, True):
+        async with await sums() as world:
+            if warm:
+                await world.warm()
+                assert world._live  # pyright: ignore[reportPrivateUsage]
+            refs.append((await world.step(adding(1))).ref)
+    assert refs[0] == refs[1]
+    with pytest.raises(UsageError, match="is closed"):
+        await world.warm()
+
+
+async def test_who_owns_the_event_loop_may_let_a_commit_block_it_unless_it_must_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = (SqliteStore(tmp_path / "w.sqlite") for _ in range(2))
+    in_threads: list[object] = []
+    to_thread = asyncio.to_thread
+
+    async def count(work: Callable[..., Any], *arguments: Any) -> Any:
+        in_threads.append(work)
+        return await to_thread(work, *arguments)
+
+    async with await sums(store) as world:
+        monkeypatch.setattr(asyncio, "to_thread", count)
+        await world.step(adding(1))
+        assert len(in_threads) == 1
+        token = blocking.ALLOWED.set(True)
+        await world.step(adding(1))
+        assert len(in_threads) == 1
+        with other._writing():  # pyright: ignore[reportPrivateUsage]
+            waiting = asyncio.create_task(world.step(adding(1)))
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+        assert (await waiting).observation.text == "3"
+        assert len(in_threads) == 2
+        monkeypatch.setattr("agentworld_sim.runtime.world_history.BRIEF_ENTRIES", 0)
+        await world.step(adding(1))
+        assert len(in_threads) == 3
+        blocking.ALLOWED.reset(token)
+    store.close()
+    other.close()
 
 
 async def test_what_a_binding_needs_is_asked_for_even_where_the_tools_schema_does_not() -> None:

@@ -9,10 +9,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from agentworld_sim.diff.patch import patch_text, tree_diff
+from agentworld_sim.diff import patch_text, tree_diff
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
 from tests.properties import examples
 

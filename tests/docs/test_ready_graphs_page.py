@@ -33,7 +33,7 @@ def test_every_field_of_the_configuration_is_on_the_page_with_its_graphs() -> No
     }
     own = {
         "predict_then_act": predict_then_act.Choosing,
-        "rehearse": rehearse.Careful,
+        "rehearse": rehearse.RealSettings,
         "red_team": red_team.Attack,
     }
     wanted = {(field, "all") for field in Settings.model_fields}

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim.domains import domain
 from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec

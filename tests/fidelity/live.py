@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
@@ -43,7 +43,7 @@ class WorldShell:
                 shell = _shell(tree, blobs)
                 continue
             session = run.session
-            tree = tree.replaced(shell.collect(blobs))
+            tree = tree.with_changes(shell.collect(blobs))
             # The real machine ended every command by itself.
             stopped = "" if run.ending == "finished" else f"[{run.ending}]\n"
             outcomes.append(CommandOutcome(run.stdout, run.stderr + stopped, run.exit_code))
@@ -51,7 +51,7 @@ class WorldShell:
 
 
 def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
-    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts())
+    shell = LiveShell(MACHINE, COMMANDS)
     shell.materialise(tree, blobs)
     return shell
 

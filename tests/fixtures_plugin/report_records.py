@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentworld_fixtures._test_records import SimRecord, TapeRecord, TurnRecord, WorldUseRecord
+from agentworld_fixtures._test_records import CassetteRecord, SimRecord, TurnRecord, WorldUseRecord
 
 HOSTILE = "<script>document.title='taken over'</script><img src=x onerror=alert(1)>\x1b[31m"
 
@@ -43,7 +43,7 @@ def everything() -> list[SimRecord]:
         turn("bash", "total 0\n", "computed"),
         turn("refund", HOSTILE, "enforced", is_error=True),
     )
-    tape = TapeRecord(
+    cassette = CassetteRecord(
         path="cassettes/test_shop/test_refund.yaml",
         mode="once",
         replayed=2,
@@ -58,7 +58,7 @@ def everything() -> list[SimRecord]:
             "failed",
             shop,
             repeated=repeated,
-            tapes=(tape,),
+            cassettes=(cassette,),
             violations=(f"the tool {HOSTILE!r} started a program",),
             reproduce="pytest 'test_shop.py::test_refund[sim-2]' --sim-seed=4",
         ),

@@ -173,7 +173,7 @@ def test_only_who_knows_the_secret_of_the_test_is_served(suite: Suite) -> None:
         ),
         (
             "{'tool': []}",
-            "the tools of the server are a mapping with 'tool'. The result of `tools/list` has a list",
+            "the tools of the server are a mapping with 'tool': give the file of a snapshot, the result of `tools/list`, which has a list",
         ),
         ("[3]", "among the tools of the server is 3. A tool is an object of `tools/list`"),
         ("'nowhere.json'", "there is no snapshot"),

@@ -69,7 +69,7 @@ def test_repeated_tests_have_their_chances() -> None:
     pieces = Reader(report(everything())).pieces
     start = pieces.index("pass^1")
     assert pieces[start : start + 6] == [
-        *("pass^1", "pass^2", "test_shop.py::test_refund", "1 of 2 ", "0.50", "0.00"),
+        *("pass^1", "pass^2", "test_shop.py::test_refund", "1 of 2", "0.50", "0.00"),
     ]
 
 

@@ -100,6 +100,7 @@ def test_workers_tell_the_same_and_fail_a_test_with_a_wrong_marker_before_it_beg
     assert "there is no 'sed'. Did you mean 'seed'?" in said(result)
 
 
+@pytest.mark.slow
 def test_the_report_is_given_a_record_of_every_test_with_a_world(suite: Suite) -> None:
     suite.file(
         "conftest.py",

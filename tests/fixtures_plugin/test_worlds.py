@@ -81,6 +81,7 @@ def test_tools_are_answered_by_the_module_s_world_where_a_test_asks_for_that(sui
     suite.run().assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_a_suite_with_the_settings_and_the_tests_of_the_guide_has_no_warnings(suite: Suite) -> None:
     guide = (ROOT / "docs" / "guides" / "pytest.md").read_text(encoding="utf-8")
     (suite.path / "pytest.ini").write_text(guide.partition("```ini\n")[2].partition("```")[0])

@@ -25,10 +25,10 @@ from agentworld_graphs import (
     SimToolNode,
     SimulatedTools,
     SimulationInterrupted,
+    _run_context as patch,
     simulate,
     simulate_graph,
 )
-from agentworld_graphs import _run_context as patch
 from agentworld_sim import AccessRefused, UsageError
 
 if TYPE_CHECKING:

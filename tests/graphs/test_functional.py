@@ -16,11 +16,11 @@ from agentworld_graphs import (
     ScriptedChatModel,
     SimToolNode,
     SimulationInterrupted,
+    _call_site as functional,
     ref_in,
     simulate,
     simulate_graph,
 )
-from agentworld_graphs import _parent_graphs as functional
 from agentworld_sim import FunctionEngine, SqliteStore, World
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from langgraph.prebuilt import ToolNode
 from agentworld_graphs import SimToolNode, SimulationInterrupted, simulate
 from agentworld_sim import Answer, Control, Observation, Scenario, World
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
-from agentworld_sim.controls import Next, Step
+from agentworld_sim.controls import Next, StepContext
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import (
@@ -184,7 +184,7 @@ class Upper(Control):
 
     name = "upper"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         return replace(answer, observation=Observation(text=answer.observation.text.upper()))
 

@@ -30,12 +30,12 @@ from agentworld_graphs import (
     SimToolNode,
     SimulatedTools,
     SimulationInterrupted,
+    _run_context as patch,
     ref_in,
     simulate,
     simulate_graph,
     simulate_tool_nodes,
 )
-from agentworld_graphs import _run_context as patch
 from agentworld_sim import AccessRefused, UsageError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from agentworld_graphs import (
 )
 from agentworld_graphs.ready import Agent, react
 from agentworld_sim import AccessRefused, Scenario, ToolSpec, UsageError, World, WorldState
-from agentworld_sim.controls import Control, Fault, Next, Step
+from agentworld_sim.controls import Control, Fault, Next, StepContext
 from agentworld_sim.ports import Answer
 
 create_agent: Any = cast("Any", langchain.agents).create_agent
@@ -159,7 +159,7 @@ class Renamed(Control):
     def describe(self) -> str:
         return ""
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(step)
 
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agentworld_sim import Answer, Control, Scenario, Step, ToolCall
+from agentworld_sim import Answer, Control, Scenario, StepContext, ToolCall
 from agentworld_sim.controls import Next
 from agentworld_sim.errors import ControlFailure
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedReply
@@ -25,7 +25,7 @@ class Slow(Control):
     name: str = "slow"
     text: str = "Every service is slow today."
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return await next(step)
 
     def describe(self) -> str:
@@ -92,7 +92,7 @@ async def test_who_reads_along_does_so_only_where_every_control_allows_it(
 class AsksTwice(Slow):
     """Gives the second of two answers."""
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         await next(step)
         return await next(replace(step, seed=step.seed + 1))
 
@@ -110,7 +110,7 @@ async def test_an_answer_that_a_control_does_not_use_is_on_the_turn_as_paid_for(
 class Fails(Slow):
     """Fails when the answer is there."""
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         await next(step)
         raise RuntimeError("no")
 

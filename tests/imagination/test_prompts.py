@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination.prompt_set import TAG, TAG_INSTRUCTION, PromptSet, tool_definitions

@@ -10,8 +10,7 @@ from math import isfinite
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
 from agentworld_sim.llm import failures

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim.llm import _stream
 from agentworld_sim.llm._stream import EventReader, MalformedReply, ReplyReader

@@ -28,12 +28,12 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from agentworld_mcp_shim import _stdio, _upstream
-from agentworld_mcp_shim._command import _explain, _serve, _snapshot
-from agentworld_mcp_shim._command._group import mcp
+from agentworld_mcp_shim import _mirrors, _stdio, _upstream
+from agentworld_mcp_shim._command import _explain, _serve, _snapshot, mcp
 from agentworld_mcp_shim._http import _serving
 from agentworld_mcp_shim._http._main import serve_http
 from agentworld_mcp_shim._listing import Listing
+from agentworld_mcp_shim._settings import UpstreamTarget
 from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
 from agentworld_sim.errors import AgentworldError
 
@@ -168,9 +168,9 @@ _CACHED: ContextVar[bool] = ContextVar("cached", default=False)
 _LISTINGS: dict[tuple[str, ...], Listing] = {}
 
 
-def _start(command: Sequence[str], **options: Any) -> Any:
-    known = _CACHED.get() and not options.get("env") and tuple(command) in _LISTINGS
-    return _Known(tuple(command)) if known else start_upstream(command, **options)
+def _start(target: UpstreamTarget) -> Any:
+    known = _CACHED.get() and not target.env and target.command in _LISTINGS
+    return _Known(target.command) if known else start_upstream(target)
 
 
 async def _list(upstream: Any, **options: Any) -> Listing:
@@ -189,6 +189,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the command fit to run here. Servers of ours are asked once what they list."""
     monkeypatch.setattr(_upstream, "start_upstream", _start)
     monkeypatch.setattr(_upstream, "list_upstream", _list)
+    monkeypatch.setattr(_mirrors, "list_upstream", _list)
     monkeypatch.setattr(_stdio, "_over_stdio", _over_queues)
     monkeypatch.setattr(_stdio, "leave", _leave)
     monkeypatch.setattr(_stdio, "on_signals", _no_signals)

@@ -130,21 +130,13 @@ async def test_an_unknown_tool_gets_the_words_of_the_upstream_itself(
     assert result.is_error and text_of(result) == "Unknown tool: bahs"
 
 
-@ERAS
-async def test_bad_arguments_get_the_words_of_the_upstream_itself(
-    shim: Shim, upstream: list[str], mode: str
-) -> None:
-    async with (
-        shim.connected(upstream[1:], mode=mode) as direct,
-        shim.client(*upstream, mode=mode) as client,
-    ):
-        for arguments in ({}, {"command": 3}, {"command": None}, {"command": ["ls"] * 30}):
-            theirs, _ = await said(direct, "bash", **arguments)
-            ours, wrong = await said(client, "bash", **arguments)
-            assert wrong
-            # Theirs ends every error with a link to pydantic's pages, which names its version.
-            kept = [line for line in theirs.splitlines() if "further information" not in line]
-            assert ours.splitlines() == kept
+async def test_bad_arguments_are_named_and_reach_nothing(shim: Shim, upstream: list[str]) -> None:
+    async with shim.client(*upstream) as client:
+        text, wrong = await said(client, "bash", command=3)
+    assert wrong
+    assert text == (
+        "'bash' does not take these arguments: 3 is not of type 'string' (at 'command'). It takes 'command'."
+    )
     assert shim.called_for_real() == []
 
 

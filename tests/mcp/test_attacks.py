@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from agentworld_mcp_shim._argument_errors import argument_errors
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror, MirroredTool
 from agentworld_mcp_shim._resources_and_prompts import ResourcesAndPrompts
 from agentworld_mcp_shim._results import call_outcome, without_marks
 from agentworld_mcp_shim._targets import targets_of
 from agentworld_sim.cassette import Cassette, Recorder
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import ArgumentsError, UsageError
+from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.store import SqliteStore
+from agentworld_sim.types.tools import ToolSpec
 from mcp import MCPError
 from tests.mcp.conftest import DATA, Shim
 
@@ -78,22 +79,21 @@ def test_a_value_that_is_too_deep_does_not_spoil_its_tool_for_others() -> None:
         "properties": {"x": {"$ref": "#/$defs/tree"}},
         "$defs": {"tree": tree},
     }
-    tool = MirroredTool("keep", {"name": "keep", "inputSchema": schema})
+    tool = ToolSpec(name="keep", input_schema=schema)
     deep: Any = 1
     for _ in range(190):
         deep = [deep]
-    wrong = argument_errors("keep", tool.input, {"x": deep})
-    assert wrong is not None
-    assert "nested too deeply" in wrong
-    assert argument_errors("keep", tool.input, {"x": [1]}) is None
+    with pytest.raises(ArgumentsError, match="nested too deeply"):
+        check_arguments(tool, {"x": deep})
+    check_arguments(tool, {"x": [1]})
 
 
 def test_a_schema_that_is_too_deep_costs_its_own_tool_and_no_other() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(150):
         schema = {"type": "object", "properties": {"a": schema}}
-    tool = MirroredTool("deep", {"name": "deep", "inputSchema": schema})
-    assert tool.schema_problem() == "its input schema is malformed: it is nested too deeply"
+    tool = MirroredTool(name="deep", listed={"name": "deep", "inputSchema": schema})
+    assert tool.examine() == "its input schema is malformed: it is nested too deeply"
 
 
 def test_no_two_upstreams_can_have_tools_of_one_name() -> None:

@@ -110,7 +110,7 @@ def test_a_url_where_nothing_listens_is_told(shim: Shim) -> None:
 
 
 def test_a_list_without_end_is_noticed(shim: Shim, raw_upstream: list[str]) -> None:
-    assert "never ends: page 2 leads back to an earlier one (cursor 'round-and-round')" in refused(
+    assert "never ends: after 2 pages it leads on (cursor 'round-and-round')" in refused(
         shim, *raw_upstream, "loop"
     )
 
@@ -263,7 +263,7 @@ def test_another_mcp_package_than_the_shim_needs_is_told(
     def version(name: str) -> str:
         return installed
 
-    monkeypatch.setattr("agentworld_mcp_shim._sdk.version", version)
+    monkeypatch.setattr("importlib.metadata.version", version)
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     done = CliRunner().invoke(mcp, ["wrap", str(file)])

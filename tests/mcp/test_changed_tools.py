@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._tool_listing import ToolListings, changes, listing_hash, seen_in
+from agentworld_mcp_shim._mirrors import changes, seen_in
 from tests.properties import examples
 
 if TYPE_CHECKING:
@@ -113,34 +106,19 @@ def test_a_world_in_memory_remembers_no_tools(shim: Shim, everything: Everything
 
 def test_nothing_secret_is_remembered(shim: Shim, everything: Everything) -> None:
     shim.run("--", *everything.command("legacy", "s3cret-token"))
-    text = (shim.home / "tool-listings.json").read_text()
+    (file,) = (shim.home / "tool-listings").iterdir()
+    text = file.read_text()
     assert "s3cret" not in text
     assert "Orders" not in text
 
 
 def test_a_damaged_memory_is_told_of_and_not_trusted(shim: Shim, everything: Everything) -> None:
-    shim.home.mkdir()
-    (shim.home / "tool-listings.json").write_text("[1,")
+    shim.run("--", *everything.command())
+    (file,) = (shim.home / "tool-listings").iterdir()
+    file.write_text("[1,")
     done = shim.run("--", *everything.command())
     assert done.returncode == 0
     assert "so no tool listing is trusted" in done.stderr
-
-
-def remember(folder: str, number: int) -> None:
-    """One of many processes that remember at the same time."""
-    ToolListings(Path(folder)).remember(f"server-{number}", {"tool": {"description": "x"}})
-
-
-@pytest.mark.slow
-async def test_processes_that_remember_at_once_lose_nothing(tmp_path: Path) -> None:
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        loop = asyncio.get_running_loop()
-        await asyncio.gather(
-            *(loop.run_in_executor(pool, remember, str(tmp_path), n) for n in range(24))
-        )
-    listings = ToolListings(tmp_path)
-    assert all(listings.trusted(f"server-{number}") for number in range(24))
-    json.loads((tmp_path / "tool-listings.json").read_text())
 
 
 def named(parts: tuple[str, dict[str, Any]]) -> dict[str, Any]:
@@ -175,7 +153,7 @@ def test_the_order_of_tools_and_keys_and_the_pages_do_not_matter(
     tools: list[dict[str, Any]], cut: int
 ) -> None:
     other = [reordered(tool) for tool in reversed(tools)]
-    assert listing_hash(listing(tools)) == listing_hash(listing(other[:cut], other[cut:]))
+    assert seen_in(listing(tools)) == seen_in(listing(other[:cut], other[cut:]))
 
 
 @settings(max_examples=examples(100))

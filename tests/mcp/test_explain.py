@@ -175,9 +175,7 @@ def test_names_of_tables_that_look_misspelt_in_a_scenario_are_told(
     assert said in " ".join(told)
 
 
-def test_arguments_and_fields_that_a_correction_misspells_are_told(
-    tracker: str, tmp_path: Path
-) -> None:
+def test_arguments_that_a_correction_misspells_are_told(tracker: str, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(
         "name: misspelt\ndomains: [mcp]\n"
@@ -185,8 +183,7 @@ def test_arguments_and_fields_that_a_correction_misspells_are_told(
         "  update_issue:\n"
         "    does: update\n"
         "    table: issues\n"
-        "    arguments: {isue_number: key}\n"
-        "    changes: {titel: titel + '!'}\n",
+        "    arguments: {isue_number: key}\n",
         encoding="utf-8",
     )
     content = json.loads(explain("--json", "--scenario", str(file), "--snapshot", tracker).stdout)
@@ -195,10 +192,6 @@ def test_arguments_and_fields_that_a_correction_misspells_are_told(
             "The scenario's operation 'update_issue' speaks of an argument 'isue_number', which the tool"
             " does not take. Did you mean 'issue_number'?"
         ),
-        (
-            "The scenario's operation 'update_issue' reckons with 'titel', which is no field of 'issues'"
-            " and no argument. Did you mean 'title'?"
-        ),
     ]
     shown = explain("--scenario", str(file), "--snapshot", tracker).stdout
-    assert "'isue_number'" in shown and "'titel'" in shown
+    assert "'isue_number'" in shown

@@ -103,10 +103,10 @@ async def test_a_malformed_tool_is_refused_with_the_reason_and_the_others_work(
     assert {"bash", "execute", "terminal"} <= set(listed)
     assert not {"schema_is_text", "no_schema"} & set(listed)
     for name, reason in {
-        "schema_is_text": "its inputSchema is a string, not an object",
-        "no_properties": "the properties of its inputSchema are a list, not an object",
+        "schema_is_text": "its inputSchema is not an object",
+        "no_properties": "the properties of its inputSchema are not an object",
         "execute": "its input schema is malformed: 'one' is not of type 'integer'",
-        "terminal": "its input schema is malformed: it refers to what is not in it",
+        "terminal": "its input or output schema is malformed: the schema refers to another document",
         "no_schema": "it has no inputSchema",
     }.items():
         assert f"{name!r} was not called, and nothing was changed: {reason}" in texts[name]

@@ -175,9 +175,9 @@ def test_a_method_that_access_rules_refuse_is_refused(
 
 
 def test_a_snapshot_without_contents_has_none(everything: Everything, shim: Shim) -> None:
-    done = everything.snapshot("--no-contents", "--name", "all", "--", *everything.command())
+    done = everything.snapshot("--no-contents", "--", *everything.command())
     written = json.loads(done.stdout)
-    assert (written["contents"], written["prompts"], written["name"]) == ({}, {}, "all")
+    assert (written["contents"], written["prompts"]) == ({}, {})
     assert "asked-resources-read" not in {path.name for path in shim.marks.iterdir()}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror
-from agentworld_mcp_shim._refusals import refuse_call
+from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim import World
 
 
@@ -18,11 +18,11 @@ async def test_people_are_told_what_to_do_about_a_refused_tool(
     mirror = Mirror(Listing(identity={}, lists={"tools/list": {None: page}}))
     tool = mirror.tools["frobnicate"]
     async with await mirror.bind(await World.create(), mirror.specs({})) as world:
-        text = refuse_call(world, tool)
-    assert text == (
+        result = await ToolCalls().call(world, tool, {"x": "1"})
+    assert getattr(result.content[0], "text", "") == (
         "'frobnicate' was not called, and nothing was changed: it is not available here."
     )
-    (record,) = [one for one in caplog.records if one.name.endswith("_refusals")]
+    (record,) = [one for one in caplog.records if one.name.endswith("_tool_calls")]
     advice = record.getMessage()
     assert advice.startswith("'frobnicate' is refused, because it binds to nothing.")
     assert "`--bind frobnicate=TOOLKIT/TOOL`" in advice

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_mcp_shim._stdio_lines import LimitedLines
 from tests.mcp.conftest import wired
@@ -19,18 +18,22 @@ if TYPE_CHECKING:
 MOST = 100
 
 
-def read(wire: bytes) -> tuple[list[str], list[int | str | None]]:
+def read(wire: bytes, size: int = 65_536) -> tuple[list[str], list[int | str | None]]:
     """The lines that come through, and the ids of the requests that do not."""
     refused: list[int | str | None] = []
-    lines = LimitedLines(io.BytesIO(wire), MOST, refused.append)
-    return list(iter(lines.readline, "")), refused
+    lines = LimitedLines(MOST, refused.append)
+    parts = [wire[at : at + size] for at in range(0, len(wire), size)]
+    return [line for part in (*parts, b"") for line in lines.feed(part)], refused
 
 
-@given(st.lists(st.binary(max_size=3 * MOST).map(lambda line: line.replace(b"\n", b""))))
-def test_lines_that_are_not_too_long_come_as_they_are(lines: list[bytes]) -> None:
-    kept, refused = read(b"".join(line + b"\n" for line in lines))
+_LINES = st.binary(max_size=3 * MOST).map(lambda line: re.sub(rb"\n|\r(?=\r)", b"", line))
+
+
+@given(st.lists(_LINES), st.integers(1, 4 * MOST))
+def test_lines_that_are_not_too_long_come_as_they_are(lines: list[bytes], size: int) -> None:
+    kept, refused = read(b"".join(line + b"\n" for line in lines), size)
     short = [line for line in lines if len(line.rstrip(b"\r")) <= MOST]
-    assert kept == [(line + b"\n").decode("utf-8", "replace") for line in short]
+    assert kept == [line.decode("utf-8", "replace") for line in short]
     assert len(refused) == len(lines) - len(short)
 
 
@@ -50,7 +53,7 @@ def test_the_id_of_a_request_that_is_too_large_is_found(
     content = {**message, "params": {"text": "x" * 200_000, **message["params"]}}
     separators = (", ", ": ") if spaced else (",", ":")
     line = json.dumps(content, separators=separators).encode()
-    assert read(line + b"\n{}\n") == (["{}\n"], [request_id])
+    assert read(line + b"\n{}\n") == (["{}"], [request_id])
     assert read(line) == ([], [request_id])
 
 

@@ -42,9 +42,9 @@ def test_tools_and_prompts_are_shown_behind_the_names_of_their_upstreams(
             "result"
         ]
         unknown = wire.ask("tools/call", name="bash", arguments={})
-    assert names(tools, "tools") == [["shop__place_order"], ["shop__bash", "box__bash"]]
+    assert names(tools, "tools") == [["shop__place_order", "shop__bash", "box__bash"]]
     assert names(prompts, "prompts") == [["shop__greet", "shop__review"]]
-    assert names(resources, "resources", "uri")[0] == ["memo://one", "memo://bytes"]
+    assert names(resources, "resources", "uri")[0][:2] == ["memo://one", "memo://bytes"]
     assert greeting["instructions"] == "shop: Look around first."
     assert greeting["capabilities"]["tools"] == {"listChanged": True}
     assert read["content"][0]["text"] == "one\n"
@@ -103,9 +103,7 @@ def test_a_clients_file_names_the_servers_and_their_placeholders_are_filled(
             wire.greet()
             listed = names(wire.pages("tools/list"), "tools")
     assert listed == [
-        ["my-shop__place_order"],
-        ["my-shop__bash", "box__place_order"],
-        ["box__bash"],
+        ["my-shop__place_order", "my-shop__bash", "box__place_order", "box__bash"],
     ]
     marks = {path.name for path in shim.marks.iterdir()}
     assert "saw-AGENTWORLD_MARK" in marks
@@ -148,7 +146,7 @@ def test_an_upstream_that_fails_is_named(shim: Shim) -> None:
             {"command": ["x", "y z"], "upstreams": ["a=x"]},
             "one upstream stands after `--`, and others are named",
         ),
-        ({"upstreams": ["a=x", "b=y"], "snapshots": ["no.json"]}, "there is no snapshot 'no.json'"),
+        ({"upstreams": ["a=x", "b=y"], "snapshots": ["no.json"]}, "--snapshot NAME=no.json"),
         ({"snapshots": ["a=a.json", "a=b.json"]}, "two snapshots are given of the upstream 'a'"),
     ],
 )
@@ -247,7 +245,7 @@ def test_a_view_of_one_upstream_has_native_names_and_the_same_faults() -> None:
     assert list(own.tools) == ["bash"]
     assert list(merged.tools) == ["a__bash", "b__bash"]
     assert own.tools["bash"].world_name == merged.tools["a__bash"].world_name == "a__bash"
-    merged.tools["a__bash"].problem = "it is odd"
+    merged.tools["a__bash"].problems.append("it is odd")
     assert own.tools["bash"].problem == "it is odd"
     assert merged.tools["b__bash"].problem is None
     assert merged.tools["b__bash"].upstream_name == "bash"

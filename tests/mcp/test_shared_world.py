@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from agentworld_mcp_shim._environment import SERVER_VARIABLE
 from agentworld_mcp_shim._explanation import explain_world
 from agentworld_mcp_shim._listing import Listing, Pages
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._settings import ShimSettings
-from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
-from agentworld_mcp_shim._targets import targets_of
+from agentworld_mcp_shim._snapshot import save_snapshot
+from agentworld_mcp_shim._targets import SERVER_VARIABLE, targets_of
 from agentworld_mcp_shim._worlds import WorldChoice, WorldOpener
 from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
 from agentworld_sim import ToolCall, UsageError, World
@@ -36,7 +35,7 @@ def snapshots(tmp_path: Path) -> dict[str, str]:
         tools = json.loads((LISTINGS / f"{listing}.json").read_text())["tools"]
         pages: dict[str, Pages] = {"tools/list": {None: {"tools": tools}}}
         file = tmp_path / f"{name}.json"
-        save_snapshot(file, Snapshot(listing=Listing(identity={"name": "it"}, lists=pages)))
+        save_snapshot(file, Listing(identity={"name": "it"}, lists=pages))
         files[name] = str(file)
     return files
 

@@ -15,7 +15,7 @@ from agentworld_sim import (
     Control,
     Episode,
     SqliteStore,
-    Step,
+    StepContext,
     ToolCall,
     ToolSpec,
     World,
@@ -234,7 +234,7 @@ class Renamed(Control):
             [] if other == "execute" else list(specs)
         )
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.call.name == "run":
             return await next(step)
         return await next(replace(step, call=replace(step.call, name="run")))

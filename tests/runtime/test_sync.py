@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from agentworld_sim import UsageError
-from agentworld_sim.runtime.locks import TurnLock
-from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.sync import TurnLock, run_sync
 
 FORKING = """
 import os, sys

@@ -178,7 +178,7 @@ ONE_LINE = [
     ),
     (
         "operations: {x: {does: read, table: issues, output: {recrod: a}}}",
-        ("3:54: operations.x.output.recrod: unknown key. Did you mean 'record'? Known keys: also, "
+        ("3:54: operations.x.output.recrod: unknown key. Did you mean 'record'? Known keys: "
         "arguments, count, cursor, fixed, message, more, record, records, total, values."),
     ),
     (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
-from agentworld_sim.errors import ScenarioError
-from agentworld_sim.scenario import Scenario, _document, _scenario
+from agentworld_sim import registry
+from agentworld_sim.errors import ScenarioError, UsageError
+from agentworld_sim.scenario import Scenario, _document, _scenario  # pyright: ignore[reportPrivateUsage]  its limits and folders
 from agentworld_sim.types.files import MemoryBlobs
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
@@ -163,28 +164,30 @@ def test_files_over_the_limits_are_refused(limits: str, expected: str) -> None:
 
 
 def entry_points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
-    points = [EntryPoint(f"p{n}", value, _scenario.GROUP) for n, value in enumerate(values)]
+    group = _scenario.scenario_folders.group
+    points = EntryPoints([EntryPoint(f"p{n}", value, group) for n, value in enumerate(values)])
 
-    def listed(*, group: str) -> list[EntryPoint]:
-        return [point for point in points if point.group == group]
+    def group_points(_: str) -> EntryPoints:
+        return points
 
-    monkeypatch.setattr(_scenario, "entry_points", listed)
+    monkeypatch.setattr(registry, "_entry_points", group_points)
+    monkeypatch.setattr(_scenario.scenario_folders, "_loaded", {})
 
 
 def test_a_package_whose_scenarios_do_not_import_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points(monkeypatch, "no_such_module_of_ours")
-    with pytest.raises(ScenarioError) as caught:
+    with pytest.raises(UsageError) as caught:
         _scenario.shipped_scenarios()
     assert str(caught.value) == (
-        "the scenarios of 'an installed package' cannot be listed: 'no_such_module_of_ours' failed "
-        "to import (ModuleNotFoundError: No module named 'no_such_module_of_ours'). Reinstall or "
-        "remove the package."
+        "the collection of scenarios 'p0' of the package 'no_such_module_of_ours' cannot be used"
+        " (ModuleNotFoundError: No module named 'no_such_module_of_ours'). Repair or uninstall that"
+        " package."
     )
 
 
 def test_a_package_without_a_scenario_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points(monkeypatch, "string")
-    with pytest.raises(ScenarioError, match=r"string\.SCENARIOS is None, not the Path of a direct"):
+    with pytest.raises(UsageError, match=r"SCENARIOS is None, not the Path of a directory"):
         _scenario.shipped_scenarios()
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim import (
     Action,
@@ -22,7 +21,7 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim.store import Origin, WorldRecord
-from agentworld_sim.store._records import SNAPSHOT_EVERY
+from agentworld_sim.store._sql import SNAPSHOT_EVERY
 from agentworld_sim.types import blob_id
 from tests.properties import examples
 
@@ -261,9 +260,9 @@ def test_who_asked_for_a_turn_finds_it_again(store: WorldStore) -> None:
     branch = commit(store, "three", parent=first.ref, origin=Origin("00ff", "b:0"))
     other = commit(store, "four", origin=Origin("11", "a:0"))
     commit(store, "five")
-    assert store.asked("w", "00ff") == [("a:0", first), ("b:0", second), ("b:0", branch)]
-    assert store.asked("w", "11") == [("a:0", other)]
-    assert store.asked("w", "22") == []
+    assert store.batch_turns("w", "00ff") == [("a:0", first), ("b:0", second), ("b:0", branch)]
+    assert store.batch_turns("w", "11") == [("a:0", other)]
+    assert store.batch_turns("w", "22") == []
 
 
 def test_two_who_ask_the_same_find_the_same_turn(store: WorldStore) -> None:
@@ -271,11 +270,11 @@ def test_two_who_ask_the_same_find_the_same_turn(store: WorldStore) -> None:
     add_world(store, "fork", head=ROOT)
     turn = commit(store, "one", origin=Origin("00", "a:0"))
     assert commit(store, "one", "fork", origin=Origin("11", "b:0")) == turn
-    assert store.asked("w", "00") == [("a:0", turn)]
-    assert store.asked("w", "11") == store.asked("fork", "00") == []
+    assert store.batch_turns("w", "00") == [("a:0", turn)]
+    assert store.batch_turns("w", "11") == store.batch_turns("fork", "00") == []
     store.remove("w")
-    assert store.asked("w", "00") == []
-    assert store.asked("fork", "11") == [("b:0", turn)]
+    assert store.batch_turns("w", "00") == []
+    assert store.batch_turns("fork", "11") == [("b:0", turn)]
 
 
 def test_nothing_is_kept_of_who_asked_for_a_turn_that_was_not_stored(store: WorldStore) -> None:
@@ -292,7 +291,7 @@ def test_nothing_is_kept_of_who_asked_for_a_turn_that_was_not_stored(store: Worl
             abandoned=lambda abandoned=abandoned: abandoned,
             origin=Origin("00", "a:0"),
         )
-    assert store.asked("w", "00") == []
+    assert store.batch_turns("w", "00") == []
 
 
 def test_rewinding_moves_the_head_and_keeps_every_turn(store: WorldStore) -> None:

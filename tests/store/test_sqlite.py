@@ -86,3 +86,24 @@ def test_a_file_of_before_the_first_release_is_left_as_it_is(tmp_path: Path) -> 
     with pytest.raises(StoreError, match="has version 2, of before the first release"):
         SqliteStore(path)
     assert path.read_bytes() == before
+
+
+def test_what_would_have_to_wait_for_others_is_not_done_and_not_waited_for(tmp_path: Path) -> None:
+    store, other = (SqliteStore(tmp_path / "w.sqlite") for _ in range(2))
+    add_world(store)
+    turn, blobs = turn_after(store.world("w").root, "mine", b"x")
+
+    def commit_turn() -> bool:
+        return store.commit("w", turn, START, blobs, must_move_head=True)
+
+    with other._writing():  # pyright: ignore[reportPrivateUsage]
+        assert store.without_waiting(commit_turn) is None
+        assert not store.has(turn.ref)
+    assert store.without_waiting(commit_turn) is True
+    assert other.world("w").head == turn.ref
+    # Others are waited for again.
+    assert store._db.execute("PRAGMA busy_timeout").fetchone() == (30_000,)  # pyright: ignore[reportPrivateUsage]
+    store.close()
+    other.close()
+    with pytest.raises(StoreError):
+        store.without_waiting(commit_turn)

@@ -21,7 +21,7 @@ from agentworld_sim.engines.toolkits import ToolkitEngine
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ScriptedModelServer
-from agentworld_sim.ports import Answer, Engine, TurnContext
+from agentworld_sim.ports import Answer, Engine, StepContext
 from agentworld_sim.testing import check_engine
 from agentworld_sim.toolkits import known_tools
 from agentworld_sim.types import Blobs, StateChange, WorldState
@@ -165,10 +165,10 @@ class Clockwork:
 
 
 class Counting:
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
         return self.counted(context, context.state.values.get("count", 0) + 1)
 
-    def counted(self, context: TurnContext, number: int) -> Answer:
+    def counted(self, context: StepContext, number: int) -> Answer:
         change = StateChange(clock_us=context.state.clock_us + 1, values={"count": number})
         return Answer(Observation(text=str(number)), change)
 
@@ -198,53 +198,49 @@ def with_method(name: str, method: Any) -> Engine:
     return type("Broken", (Clockwork,), {name: method})()
 
 
-async def remembers(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+async def remembers(self: Any, context: StepContext) -> Answer:
     self.number = getattr(self, "number", 0) + 1
     return self.counted(context, self.number)
 
 
-async def writes(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+async def writes(self: Any, context: StepContext) -> Answer:
     values: Any = context.state.values
     values["count"] = values.get("count", 0) + 1
     return self.counted(context, values["count"])
 
 
-async def meddles(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+async def meddles(self: Any, context: StepContext) -> Answer:
     gone: dict[str, Any] = dict.fromkeys(context.state.values)
     return Answer(Observation(text="1"), StateChange(clock_us=context.state.clock_us, values=gone))
 
 
-async def goes_back(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+async def goes_back(self: Any, context: StepContext) -> Answer:
     return Answer(Observation(text="1"), StateChange(clock_us=0))
 
 
-async def gives_an_object(
-    self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext
-) -> Answer:
+async def gives_an_object(self: Any, context: StepContext) -> Answer:
     change = StateChange(clock_us=context.state.clock_us, values={"count": object()})
     return Answer(Observation(text="1"), change)
 
 
-async def keeps_the_contents(
-    self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext
-) -> Answer:
+async def keeps_the_contents(self: Any, context: StepContext) -> Answer:
     change = StateChange(clock_us=context.state.clock_us, sessions={"mine": "0" * 64})
     return Answer(Observation(text="1"), change)
 
 
-async def gives_a_text(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Any:
+async def gives_a_text(self: Any, context: StepContext) -> Any:
     return "1"
 
 
 shared: dict[str, int] = {}
 
 
-async def shares(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+async def shares(self: Any, context: StepContext) -> Answer:
     shared["count"] = shared.get("count", 0) + 1
     return self.counted(context, shared["count"])
 
 
-async def has_a_clock(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+async def has_a_clock(self: Any, context: StepContext) -> Answer:
     self.clock_us = max(getattr(self, "clock_us", 0), 0) or context.state.clock_us
     self.clock_us += 1
     number = context.state.values.get("count", 0) + 1
@@ -252,7 +248,7 @@ async def has_a_clock(self: Any, call: ToolCall, tool: ToolSpec, context: TurnCo
     return Answer(Observation(text=str(number)), change)
 
 
-async def swallows(self: Any, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Any:
+async def swallows(self: Any, context: StepContext) -> Any:
     number = context.state.values.get("count", 0) + 1
     try:
         await asyncio.sleep(0)

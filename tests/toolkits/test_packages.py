@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_sim import EngineFailure, Scenario, ToolCall, ToolSpec, UsageError, World
-from agentworld_sim import assembly as engine_registry
+from agentworld_sim import (
+    EngineFailure,
+    Scenario,
+    ToolCall,
+    ToolSpec,
+    UsageError,
+    World,
+    assembly as engine_registry,
+)
 from agentworld_sim.checks import DEFAULT_CHECKS, known_checks
 from agentworld_sim.toolkits import KnownTool, lookup, toolkit
 

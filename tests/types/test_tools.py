@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import ArgumentsError, ToolSpec, UsageError
 from agentworld_sim.schema.validate import check_arguments, fits_plainly, schema_problem

@@ -7,23 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.engines.browser.history import (
+from agentworld_sim.engines.browser.page import (
     BLANK,
+    BadSelector,
     BrowserHistory,
     BrowserPage,
-    normal_url,
-    serves_pages,
-)
-from agentworld_sim.engines.browser.page import (
-    BadSelector,
     PageDocument,
     WebRequest,
+    normal_url,
     request_of,
+    serves_pages,
     stays,
 )
 from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields
 from agentworld_sim.errors import CannotCompute, EngineFailure
-from agentworld_sim.ports import Answer, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.toolkits import arguments_of, bind_to, binding_for, known_tool, unknown_to
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -47,10 +45,7 @@ class BrowserEngine:
     route: Literal["compute"] = "compute"
 
     def __init__(self, imaginer: Imaginer | None = None) -> None:
-        """
-        Args:
-            imaginer: Imagines pages; without one there are only those that were given.
-        """
+        """Without `imaginer` there are only the pages that were given."""
         self._imaginer = imaginer
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
@@ -77,7 +72,7 @@ class _Turn:
 
     call: ToolCall
     tool: ToolSpec
-    context: TurnContext
+    context: StepContext
 
     def history(self) -> BrowserHistory:
         """The browser before the call."""
@@ -99,7 +94,8 @@ class BrowserSession:
         self._imaginer = imaginer
         self._memory: dict[str, Any] = {}
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         found = known_tool(tool.binds_to)
         if found is None:
             raise EngineFailure(f"the browser was given {tool.name!r}, which it cannot answer")

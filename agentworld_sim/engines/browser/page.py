@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urldefrag, urlencode, urljoin, urlsplit, urlunsplit
 
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
-if TYPE_CHECKING:
-    from bs4 import Tag
+
 
 EXTRA = "browser"
 
@@ -25,11 +25,6 @@ _NOT_SHOWN = frozenset(
 _PARAGRAPH = 2
 """Line breaks around a paragraph."""
 
-_PREFORMATTED = frozenset(["pre", "textarea"])
-_KEPT = {ord(" "): "\ue000", ord("\n"): "\ue001"}
-"""Space that is shown as it is, while other space is not."""
-
-_UNKEPT = {0xE000: " ", 0xE001: "\n"}
 _SPACES = re.compile(r" +")
 _AROUND_BREAKS = re.compile(r" *\n *")
 _BLOCKS = frozenset(
@@ -67,11 +62,7 @@ class PageDocument:
         return json.dumps(list(dict.fromkeys(targets)))
 
     def elements(self, selector: str, attributes: Sequence[str]) -> str:
-        """Attributes of the elements that a selector matches.
-
-        Raises:
-            BadSelector: it is none.
-        """
+        """Attributes of the elements that a selector matches. Raises `BadSelector`."""
         found: list[dict[str, str]] = []
         for element in self.select(selector):
             values: dict[str, str] = {}
@@ -84,10 +75,7 @@ class PageDocument:
         return json.dumps(found, ensure_ascii=False)
 
     def select(self, selector: str) -> list[Tag]:
-        """
-        Raises:
-            BadSelector: it is no CSS selector.
-        """
+        """The elements that a selector matches. Raises `BadSelector`."""
         sieve: Any = require("soupsieve", extra=EXTRA)
         css = _VISIBLE_ONLY.sub("", selector).removeprefix("css=")
         try:
@@ -96,11 +84,7 @@ class PageDocument:
             raise BadSelector(selector) from None
 
     def visible(self, selector: str) -> Tag | None:
-        """The first element that a person could click on.
-
-        Raises:
-            BadSelector: it is no CSS selector.
-        """
+        """The first element that a person could click on. Raises `BadSelector`."""
         return next((one for one in self.select(selector) if _is_visible(one)), None)
 
 
@@ -110,7 +94,7 @@ def inner_text(element: Tag) -> str:
     if not _is_visible(element):
         return element.get_text()
     shown, run, breaks = "", "", 0
-    for piece in [*_pieces(element, preformatted=False), 1]:
+    for piece in [*_pieces(element), 1]:
         if isinstance(piece, str):
             run += piece
             continue
@@ -119,10 +103,10 @@ def inner_text(element: Tag) -> str:
             shown += "\n" * (breaks if shown else 0) + text
             breaks = 0
         breaks, run = max(breaks, piece), ""
-    return shown.translate(_UNKEPT)
+    return shown
 
 
-def _pieces(element: Tag, *, preformatted: bool) -> Iterator[str | int]:
+def _pieces(element: Tag) -> Iterator[str | int]:
     """Texts, and numbers of line breaks between blocks."""
     bs4: Any = require("bs4", extra=EXTRA)
     for child in element.children:
@@ -135,14 +119,13 @@ def _pieces(element: Tag, *, preformatted: bool) -> Iterator[str | int]:
                 yield "\n"
             if edges:
                 yield edges
-            yield from _pieces(inner, preformatted=preformatted or inner.name in _PREFORMATTED)
+            yield from _pieces(inner)
             if edges:
                 yield edges
             elif inner.name in ("td", "th") and inner.find_next_sibling(["td", "th"]):
                 yield "\t"
         elif type(child) is bs4.NavigableString:
-            text = str(child)
-            yield text.translate(_KEPT) if preformatted else _SPACE.sub(" ", text)
+            yield _SPACE.sub(" ", str(child))
 
 
 def _attribute(element: Tag, name: str) -> str | None:
@@ -254,3 +237,120 @@ def _ancestor(element: Tag, name: str) -> Tag | None:
     if element.name == name:
         return element
     return element.find_parent(name)
+
+
+ROOT = "browser/"
+SITE = "page/"
+"""Beginning of the keys of pages that can be found, by URL."""
+
+BLANK = "about:blank"
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserPage:
+    """A page, as it came."""
+
+    url: str
+    status: int
+    html: str
+    asked: Mapping[str, Any] | None = None
+    """What a model was asked for it; nothing (`{}`) for another place on the page before."""
+
+
+BLANK_PAGE = BrowserPage(BLANK, 200, "")
+
+
+class BrowserHistory:
+    """One tab: the last that was opened, which is the one that the tools use."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._kept = ServerValues(values, ROOT)
+        self._at: int = self._kept.get("at", 0)
+        self._length: int = self._kept.get("length", 0)
+        self._opened: dict[int, BrowserPage] = {}
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """Of the world's values."""
+        return self._kept.changes
+
+    @property
+    def page(self) -> BrowserPage:
+        """Where the browser is."""
+        return self._visit(self._at) if self._length else BLANK_PAGE
+
+    @property
+    def urls(self) -> list[str]:
+        """From the first page of the tab to this one."""
+        return [self._visit(number).url for number in range(self._at + 1)] if self._length else []
+
+    def go(self, page: BrowserPage, *, new_tab: bool = False) -> None:
+        """Opens a page: what lay ahead is forgotten."""
+        number = 0 if new_tab or not self._length else self._at + 1
+        for beyond in range(number + 1, self._length):
+            self._kept.put(f"visit/{beyond}", None)
+        self._put(number, page)
+        self._at, self._length = number, number + 1
+        self._kept.put("at", self._at)
+        self._kept.put("length", self._length)
+
+    def replace(self, page: BrowserPage) -> None:
+        """The page has changed without leaving it."""
+        if self._length:
+            self._put(self._at, page)
+
+    def back(self) -> BrowserPage | None:
+        """Goes back; `None` on the first page."""
+        if self._at == 0:
+            return None
+        self._at -= 1
+        self._kept.put("at", self._at)
+        return self._visit(self._at)
+
+    def served_page(self, url: str) -> BrowserPage | None:
+        """The page at a URL, if there is one that was put there."""
+        value: Any = self._kept.get(SITE + urldefrag(url).url)
+        return None if value is None else BrowserPage(url, value["status"], value["html"])
+
+    def serve(self, url: str, status: int, html: str) -> None:
+        """Puts a page where it is found."""
+        self._kept.put(SITE + urldefrag(normal_url(url)).url, {"status": status, "html": html})
+
+    def _put(self, number: int, page: BrowserPage) -> None:
+        self._opened[number] = page
+        value: dict[str, Any] = {"url": page.url, "status": page.status, "html": page.html}
+        if page.asked is not None:
+            value["asked"] = page.asked
+        self._kept.put(f"visit/{number}", value)
+
+    def _visit(self, number: int) -> BrowserPage:
+        if number not in self._opened:
+            self._opened[number] = BrowserPage(**self._kept.get(f"visit/{number}"))
+        return self._opened[number]
+
+
+def visits_in(changes: Mapping[str, Any]) -> list[BrowserPage]:
+    """The pages that the browser came to, among what a turn changed."""
+    start = f"{ROOT}visit/"
+    return [
+        BrowserPage(**value)
+        for key, value in changes.items()
+        if key.startswith(start) and value is not None
+    ]
+
+
+def serves_pages(values: Mapping[str, Any]) -> bool:
+    """Whether there is any page to be found."""
+    return any(key.startswith(ROOT + SITE) for key in values)
+
+
+def normal_url(url: str) -> str:
+    """`url` as a browser's address bar shows it."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return url
+    scheme, host = parts.scheme, parts.netloc.lower()
+    port = ":443" if scheme == "https" else ":80"
+    return urlunsplit(
+        (scheme, host.removesuffix(port), parts.path or "/", parts.query, parts.fragment)
+    )

@@ -9,31 +9,26 @@ from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines.browser.history import (
+from agentworld_sim.engines.browser.page import (
     BrowserHistory,
     BrowserPage,
+    WebRequest,
     normal_url,
     visits_in,
 )
-from agentworld_sim.engines.browser.page import WebRequest
-from agentworld_sim.engines.call_question import CallQuestion
+from agentworld_sim.engines.call_question import CallQuestion, closed_object
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer
+from agentworld_sim.ports import Answer, ImaginedValue, StepContext, whole_answer
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.toolkits import known_tool
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 
-PAGE_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "status": {"type": "integer", "minimum": 100, "maximum": 599},
-        "url": {"type": "string"},
-        "html": {"type": "string"},
-    },
-    "required": ["status", "url", "html"],
-    "additionalProperties": False,
-}
+PAGE_SCHEMA = closed_object(
+    status={"type": "integer", "minimum": 100, "maximum": 599},
+    url={"type": "string"},
+    html={"type": "string"},
+)
 """What the model says of a page."""
 
 LOAD = "load_page"
@@ -66,17 +61,12 @@ class PageQuestion(CallQuestion):
         cls,
         history: BrowserHistory,
         wanted: Mapping[str, Any],
-        context: TurnContext,
+        context: StepContext,
         shown: tuple[ToolCall, ToolSpec, Arrive],
         memory: dict[str, Any],
     ) -> PageQuestion:
-        """The question for a page.
-
-        Args:
-            history: Where the browser is.
-            wanted: The request that is made, or the click that only the page's programs understand.
-            shown: What is made of the page.
-        """
+        """The question for the page that comes of a request, or of a click that only a page's programs
+        understand (`wanted`)."""
         loads = tuple(_as_loads(await context.history(), context.tools))
 
         async def page_loads() -> tuple[Turn, ...]:
@@ -96,7 +86,7 @@ class PageQuestion(CallQuestion):
         read_page(answer.observation)
         return answer
 
-    async def judge(self, imagined: Imagined[Answer], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[Answer], context: StepContext) -> None:
         call, tool, _ = self.shown
         await context.judge(call, tool, self.to_answer(imagined))
 
@@ -110,7 +100,7 @@ class PageQuestion(CallQuestion):
             ) from None
         return loaded
 
-    def to_answer(self, imagined: Imagined[Answer]) -> Answer:
+    def to_answer(self, imagined: ImaginedValue[Answer]) -> Answer:
         """What the browser answers with the page."""
         page = read_page(imagined.value.observation)
         if isinstance(page, BrowserPage):

@@ -14,33 +14,38 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from bashkit import Bash, ExecutionProfile, FileSystem
-
-from agentworld_sim.engines.shell.stack_guard import call_deep
+if TYPE_CHECKING:
+    from bashkit import FileSystem
 
 MEMORY = 3 << 30
-"""Address space, one deep stack of 1 GiB included."""
+"""Address space, the stack included."""
+
+STACK = 1 << 30
 
 _UNBOUNDED = 2**62
 _FOREVER_S = 1e7
 
 
 def main() -> None:
+    """Answers until its input ends; the first argument is where modules are found, as JSON."""
+    sys.path[:] = json.loads(sys.argv[1])
     _lock_in()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    for line in sys.stdin.buffer:
-        answer = call_deep(lambda line=line: _answer(json.loads(line)))
-        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-        sys.stdout.buffer.flush()
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process when the one that started it is gone, whatever it is doing."""
+    parent = os.getppid()
+    threading.stack_size(STACK)
+    threading.Thread(target=_answer_all, daemon=True).start()
+    # It ends with the process that started it, whatever it is doing.
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
+
+
+def _answer_all() -> None:
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(json.dumps(_answer(json.loads(line))).encode() + b"\n")
+        sys.stdout.buffer.flush()
+    os._exit(0)
 
 
 def _lock_in() -> None:
@@ -55,6 +60,8 @@ def _lock_in() -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    from bashkit import Bash, ExecutionProfile, FileSystem
+
     fs = FileSystem()
     given = cast("dict[str, str]", request["files"])
     for path, text in given.items():
@@ -93,3 +100,7 @@ def _files(fs: FileSystem, folder: str) -> Iterator[tuple[str, str]]:
             yield from _files(fs, path)
         elif kind == "file":
             yield path, fs.read_file(path).decode("latin-1")
+
+
+if __name__ == "__main__":
+    main()

@@ -5,21 +5,20 @@ Beside the texts (see `bash_texts`), three means:
 * The script's own words: what bashkit would quietly not do is refused, or goes to a command of ours. A brace
   expansion of more than 10,000 words stays as it is written there, a device gives its first megabyte and
   ends, and some programs never end on a real machine where bashkit's do.
-* Functions: only when a script's text asks for it (`grep --version`, `command -v curl`, `awk` with
-  `srand()`), a shell function stands before a command for the length of the script. It can pass
-  bytes through, which a command written in Python cannot.
+* Functions (`shims.bash`): only when a script's text asks for it (`grep --version`, `command -v curl`,
+  `awk` with `srand()`), a shell function stands before a command for the length of the script.
 * A DEBUG trap, only in scripts that read random devices: new bytes before every command.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import HELPER
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell.bash_texts import unfaithful
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, MISSING
 from agentworld_sim.regex import lazy_compile
 
 TEXT = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -220,12 +219,11 @@ def _follow_for_ever(found: re.Match[str]) -> str:
 
 
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
-_MISSING = "|".join(sorted(MISSING))
 
 _HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
     r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
-    r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+    r"|\)T|openssl\s+rand|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
 
@@ -238,108 +236,48 @@ _STREAMS = frozenset({"cat", "grep", "seq", "tr"})
 
 _LOOKS_UP = lazy_compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 
-_ON_FILES = (
-    'local __a __n=0; for __a in "$@"; do case "$__a" in -|--stdout|--to-stdout|-c*|-[!-]*c*) __n=0; break;;'
-    " -*) ;; *) __n=1;; esac; done;"
-    f' if [ $__n = 1 ]; then {HELPER} %NAME% "$@"; elif [ "$*" = -t ]; then'
-    ' builtin command gzip -dc > /dev/null; else builtin command %NAME% "$@"; fi;'
-)
-"""For compressors: files only, and nothing to standard output."""
+_FUNCTIONS = {
+    name: lazy_compile(pattern)
+    for name, pattern in {
+        "awk": r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)",
+        "cmp": r"\bcmp\s",
+        "compgen": r"\bcompgen\s",
+        "dd": r"\bdd\b.*\bif=/dev/u?random\b",
+        "fc": r"\bfc\s+-",
+        "grep": r"\bgrep\b[^|;&\n]*--exclude-dir",
+        "gunzip": r"\bgunzip\b",
+        "gzip": r"\bgzip\b",
+        "history": r"\bhistory\b",
+        "jq": r"\bjq\b[\s\S]*\bnow\b",
+        "openssl": r"openssl\s+rand",
+        "printf": r"printf[\s\S]*%[^%\s]*\([^)]*\)T",
+        "sleep": r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep",
+        "sort": r"\bsort\b.*(?:-\w*R|--random-sort)",
+        "tar": r"\btar\b",
+        "tee": r"\btee\s",
+        "umask": r"\bumask\b",
+    }.items()
+}
+"""Which scripts a function of `shims.bash` is for."""
 
-_TEE = (
-    'local __a __ok=() __code=0; for __a in "$@"; do case "$__a" in -*|/dev/*) __ok+=("$__a");;'
-    ' *) if [ -d "$__a" ]; then echo "tee: $__a: Is a directory" >&2; __code=1;'
-    ' elif [ "$__a" != "${__a%/*}" ] && [ ! -d "${__a%/*}/" ]; then'
-    ' echo "tee: $__a: No such file or directory" >&2; __code=1; else __ok+=("$__a"); fi;; esac;'
-    ' done; builtin command tee "${__ok[@]}" || __code=1; return $__code;'
-)
 
-_FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "awk": (
-        lazy_compile(r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)"),
-        f'eval "builtin command awk $({HELPER} awk "$@")";',
-    ),
-    "jq": (
-        lazy_compile(r"\bjq\b[\s\S]*\bnow\b"),
-        f'eval "builtin command jq $({HELPER} jq "$@")";',
-    ),
-    "printf": (
-        lazy_compile(r"printf[\s\S]*%[^%\s]*\([^)]*\)T"),
-        f'eval "builtin printf $({HELPER} printf "$@")";',
-    ),
-    "openssl": (
-        lazy_compile(r"openssl\s+rand"),
-        f'if [ "$1" = rand ]; then {HELPER} "$@"; else builtin command openssl "$@"; fi;',
-    ),
-    "sort": (
-        lazy_compile(r"\bsort\b.*(?:-\w*R|--random-sort)"),
-        (f'case " $* " in *" -"*R*|*random-sort*) {HELPER} sort "$@";;'
-        ' *) builtin command sort "$@";; esac;'),
-    ),
-    "compgen": (
-        lazy_compile(r"\bcompgen\s"),
-        f'builtin compgen "$@" | {HELPER} compgen "$@" -- @NAMES@;',
-    ),
-    # The embedded `dd` takes the host's entropy for a device of this very name.
-    "dd": (
-        lazy_compile(r"\bdd\b.*\bif=/dev/u?random\b"),
-        "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
-    ),
-    "grep": (
-        lazy_compile(r"\bgrep\b[^|;&\n]*--exclude-dir"),
-        f'eval "builtin command grep $({HELPER} grep "$@")";',
-    ),
-    "cmp": (
-        lazy_compile(r"\bcmp\s"),
-        ('case " $* " in *" - "*) builtin command cmp "$@";; *" "[!-]*" "[!-]*)'
-         f' {HELPER} cmp "$@";; *) builtin command cmp "$@";; esac;'),
-    ),
-    "tee": (lazy_compile(r"\btee\s"), _TEE),
-    "umask": (
-        lazy_compile(r"\bumask\b"),
-        ('builtin umask "$@"; local __code=$?;'
-         f' {HELPER} umask "$BASH_SUBSHELL" "$(builtin umask)"; return $__code;'),
-    ),
-    # Archives that go through a pipe are bytes, which only the embedded command can pass on.
-    "tar": (
-        lazy_compile(r"\btar\b"),
-        ('case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
-         ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|"  ")'
-         f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;'),
-    ),
-    "gzip": (lazy_compile(r"\bgzip\b"), _ON_FILES.replace("%NAME%", "gzip")),
-    "gunzip": (lazy_compile(r"\bgunzip\b"), _ON_FILES.replace("%NAME%", "gunzip")),
-    # A shell that nobody types into keeps no history.
-    "history": (lazy_compile(r"\bhistory\b"), ":;"),
-    "fc": (
-        lazy_compile(r"\bfc\s+-"),
-        'echo "bash: line 1: fc: history specification out of range" >&2; return 1;',
-    ),
-    "kill": (
-        lazy_compile(r"\bkill\s+-l\b"),
-        f'if [ "$*" = -l ]; then {HELPER} signals; else builtin kill "$@"; fi;',
-    ),
-    "sleep": (
-        lazy_compile(r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep"),
-        ("local __then=$EPOCHSECONDS; builtin command sleep \"$@\"; local __code=$?;"
-        f' eval "$({HELPER} clock)"; SECONDS=$((SECONDS + EPOCHSECONDS - __then));'
-        " return $__code;"),
-    ),
-}  # fmt: skip
+def _in_one_line(body: str) -> str:
+    """A function of `shims.bash` in one line: errors in it are those of a script's first line."""
+    lines = [line.strip() for line in body.splitlines()]
+    # After a keyword and after a pattern of `case`, no separator may stand.
+    opens = re.compile(r"(?:\b(?:then|else|do|in)|;;|^[^(]*\))$")
+    return "".join(line + (" " if opens.search(line) else "; ") for line in lines)
+
+
+_BODIES: Mapping[str, str] = {
+    name: _in_one_line(body)
+    for name, body in re.findall(
+        r"(?ms)^(\w+)\(\) \{.*?\n(.*?)\n\}$", (DATA / "shims.bash").read_text("utf-8")
+    )
+}
 
 _BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee"})
 """Functions that are no use to a script which only looks at functions."""
-
-_LOOKUPS = {
-    "command": 'case "$1" in -[vV]) case " @ABSENT@ " in *" $2 "*)'
-    ' [ "$1" = -V ] && echo "bash: line 1: command: $2: not found" >&2; return 1;; esac;; esac;'
-    ' builtin command "$@";',
-    "type": 'case " @ABSENT@ " in *" ${!#} "*)'
-    ' case "$1" in -*) ;; *) echo "bash: line 1: type: ${!#}: not found" >&2;; esac; return 1;;'
-    ' esac; builtin type "$@";',
-    "hash": 'case " @ABSENT@ " in *" ${!#} "*)'
-    ' echo "bash: line 1: hash: ${!#}: not found" >&2; return 1;; esac; builtin hash "$@";',
-}
 
 _WORD = lazy_compile(r"[\w.-]+")
 
@@ -351,60 +289,54 @@ class Shims:
     """What one script needs."""
 
     script: str
+    functions: str = ""
+    """Their definitions, to be run before."""
     prelude: str = ""
     """Runs first, on the script's own first line; ends in a separator."""
     cleanup: str = ""
     """Runs afterwards, before the session is kept."""
 
 
-def may_need_shims(script: str) -> bool:
-    """Whether `shims_for` may put a function before a command of `script`."""
-    return _HINT.search(script) is not None
-
-
 def shims_for(
     script: str,
-    taken: frozenset[str] | set[str],
+    own_functions: Callable[[], Collection[str]],
     *,
     chance: bool,
     absent: frozenset[str] = MISSING,
 ) -> Shims:
-    """Looks at `script` for what would show the embedded shell; functions in `taken` are the user's own."""
+    """Looks at `script` for what would show the embedded shell; the user's own functions are left alone."""
     bodies: dict[str, str] = {}
     if _HINT.search(script):
+        taken = own_functions()
         bodies = {name: body for name, body in _bodies(script, absent).items() if name not in taken}
         script = _SRANDOM.sub(f"$({HELPER} srandom)", script)
-    parts = [f"{name}() {{ {body} }}" for name, body in bodies.items()]
-    cleanup = f"unset -f {' '.join(bodies)}" if bodies else ""
-    if "umask" in bodies and "(" in script and "DEBUG" not in script and not chance:
-        # Masks set in a subshell end with it: every command says how deep it runs.
-        parts.append(f"trap '{HELPER} umask \"$BASH_SUBSHELL\"' DEBUG")
-        cleanup = f"trap - DEBUG; {cleanup}"
+    cleanup = f"unset -f {' '.join(bodies)}"
+    prelude = ""
     if chance and "DEBUG" not in script:
-        parts.append(f"trap {HELPER} DEBUG")
-        cleanup = f"trap - DEBUG; {cleanup}"
-    return Shims(script, "".join(f"{part}; " for part in parts), cleanup)
+        prelude = f"trap {HELPER} DEBUG; "
+    elif "umask" in bodies and "(" in script and "DEBUG" not in script:
+        # Masks set in a subshell end with it: every command says how deep it runs.
+        prelude = f"trap '{HELPER} umask \"$BASH_SUBSHELL\"' DEBUG; "
+    functions = "; ".join(f"{name}() {{ {body}}}" for name, body in bodies.items())
+    cleanups = [*(["trap - DEBUG"] if prelude else []), *([cleanup] if bodies else [])]
+    return Shims(script, functions, prelude, "; ".join(cleanups))
 
 
 def _bodies(script: str, absent: frozenset[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     # A script that looks at functions would see ours; there the texts alone are put right.
-    abouts = () if _SHOWS_FUNCTIONS.search(script) else _ABOUT.finditer(script)
-    for match in abouts:
+    shown = _SHOWS_FUNCTIONS.search(script) is not None
+    for match in () if shown else _ABOUT.finditer(script):
         name = match[1]
-        if name in _STREAMS and re.search(rf"\|&?\s*{name}\b", script):
-            continue
-        found[name] = (
-            f'if [ $# = 1 ] && {{ [ "$1" = --version ] || [ "$1" = --help ]; }};'
-            f' then {HELPER} about {name} "$1"; else builtin command {name} "$@"; fi;'
-        )
+        if name not in _STREAMS or not re.search(rf"\|&?\s*{name}\b", script):
+            found[name] = _BODIES["about"].replace("@NAME@", name)
     if _LOOKS_UP.search(script) and absent & set(_WORD.findall(script)):
         listed = " ".join(sorted(absent))
-        found |= {name: body.replace("@ABSENT@", listed) for name, body in _LOOKUPS.items()}
-    for name, (pattern, body) in _FUNCTIONS.items():
-        hidden = name in _BY_FILE and _SHOWS_FUNCTIONS.search(script)
-        if pattern.search(script) and not hidden:
-            found[name] = body
+        for name in ("command", "type", "hash"):
+            found[name] = _BODIES[name].replace("@ABSENT@", listed)
+    for name, pattern in _FUNCTIONS.items():
+        if pattern.search(script) and not (shown and name in _BY_FILE):
+            found[name] = _BODIES["gzip" if name == "gunzip" else name].replace("@NAME@", name)
     if "compgen" in found:
         found["compgen"] = found["compgen"].replace("@NAMES@", " ".join(found))
     return found

@@ -14,17 +14,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentworld_sim.engines.shell._command import HELPER
-from agentworld_sim.engines.shell._packages import version_text
+from agentworld_sim.engines.shell.programs import version_text
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.regex import lazy_compile
 
 Verdict = Literal["timeout", "cancelled", "dead"]
-
-SEGMENTATION_FAULT = 139
-FORK_FAILED = 254
-OUT_OF_MEMORY = 2
-KILLED_BY_TOOL = 124
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +34,18 @@ class Verdicts:
 
 _FULL = "No space left on device"
 _REAL = (
-    (lazy_compile(r"file too large: \d+ bytes exceeds \d+ byte limit"), _FULL),
-    (lazy_compile(r"filesystem full: \d+ bytes would exceed \d+ byte limit"), _FULL),
-    (lazy_compile(r"(?:io error: )?too many (?:files|directories): \d+ [^\n]*limit"), _FULL),
     (
-        lazy_compile(r"file(?:name)? too long: \d+ bytes exceeds \d+ byte limit"),
+        lazy_compile(
+            r"file too large: \d+ bytes exceeds \d+ byte limit"
+            r"|filesystem full: \d+ bytes would exceed \d+ byte limit"
+            r"|(?:io error: )?too many (?:files|directories): \d+ [^\n]*limit"
+        ),
+        _FULL,
+    ),
+    (
+        lazy_compile(r"(?:file(?:name)?|path) too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"),
         "File name too long",
     ),
-    (lazy_compile(r"path too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"), "File name too long"),
     (
         lazy_compile(r"(?m)^(bash|sh): maximum nesting depth exceeded$"),
         r"\1: fork: retry: Resource temporarily unavailable",
@@ -124,9 +122,9 @@ def verdict_on(error: str, script: str) -> Verdicts:
         EngineFailure: a real machine would not have stopped.
     """
     if "cancelled" in error:
-        return Verdicts("cancelled", "", INTERRUPTED)
+        return Verdicts("cancelled", "", 130)
     if _RUNAWAY.search(error):
-        return Verdicts("timeout", "", KILLED_BY_TOOL)
+        return Verdicts("timeout", "", 124)
     if "function depth" in error and not _CONDITION.search(script):
         # Nothing in the script could have ended the recursion.
         if re.search(r"&(?![&>])", script):
@@ -138,20 +136,17 @@ def verdict_on(error: str, script: str) -> Verdicts:
         return FORK_BOMB
     if "variable byte limit" in error:
         said = "bash: xrealloc: cannot allocate 4294967296 bytes\n"
-        return Verdicts("dead", said, OUT_OF_MEMORY)
+        return Verdicts("dead", said, 2)
     if re.search(r"io error: too many|filesystem full", error):
         return Verdicts("dead", f"bash: write error: {_FULL}\n", 1)
     raise unfaithful(error, script)
 
 
-OVERFLOW = Verdicts("dead", "Segmentation fault\n", SEGMENTATION_FAULT)
+OVERFLOW = Verdicts("dead", "Segmentation fault\n", 139)
 """A real bash recurses until its stack overflows."""
 
-FORK_BOMB = Verdicts("dead", "bash: fork: retry: Resource temporarily unavailable\n", FORK_FAILED)
+FORK_BOMB = Verdicts("dead", "bash: fork: retry: Resource temporarily unavailable\n", 254)
 
-
-SYNTAX_ERROR = 2
-"""The exit code of a script that bash cannot parse."""
 
 UNSET_VARIABLE = 127
 """The exit code of a shell that ends at an unset variable (`set -u`, `${x:?}`)."""
@@ -251,7 +246,7 @@ def _of_script(text: str, script: str) -> str:
     if program and "jq: error: " in text:
         text = re.sub(
             r"(?m)^(jq: error: \S+ is not defined)$",
-            rf"\1 at <top-level>, line 1:\n{_raw(program[1])}\njq: 1 compile error",
+            lambda found: f"{found[1]} at <top-level>, line 1:\n{program[1]}\njq: 1 compile error",
             text,
         )
     for found in re.finditer(r"\bexec\s+([\w./-]+)", script):
@@ -261,10 +256,6 @@ def _of_script(text: str, script: str) -> str:
             text,
         )
     return text
-
-
-def _raw(text: str) -> str:
-    return text.replace("\\", "\\\\")
 
 
 _OPERAND = lazy_compile(r"(?m)^([^\n]*line \d+: )([^\n]*)(: syntax error: operand expected)$")
@@ -290,11 +281,6 @@ def exit_code_of(script: str, stderr: str, options: Sequence[str]) -> int:
         return 1
     asked = re.search(rf"\$\{{{re.escape(found[1])}:?\?", script)
     return UNSET_VARIABLE if asked or last.endswith(": unbound variable") else 1
-
-
-def leaves_shell(script: str) -> bool:
-    """Whether `script` leaves the shell by itself, so that nothing after it is read."""
-    return re.search(r"(?m)^\s*exit\b", script) is not None
 
 
 # What only the embedded shell would print

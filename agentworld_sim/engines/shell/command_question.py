@@ -18,18 +18,10 @@ from agentworld_sim.engines.shell.file_operations import CommandAnswer, Validate
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.ports import Imagined, Part, Prompt, QuestionKey, TurnContext
+from agentworld_sim.ports import ImaginedValue, Part, Prompt, QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
 from agentworld_sim.schema.validate import schema_problem
-from agentworld_sim.types.files import (
-    FileEntry,
-    FileTree,
-    MemoryBlobs,
-    blob_id,
-    content_sum,
-    entry_hash,
-    normal_path,
-)
+from agentworld_sim.types.files import MemoryBlobs, blob_id, content_sum, normal_path
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.turns import Action, Turn
 
@@ -165,7 +157,7 @@ class CommandQuestion:
             text for one in self._parts for text in (one.action.text, one.answer or "")
         )
 
-    async def judge(self, imagined: Imagined[CommandAnswer], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[CommandAnswer], context: StepContext) -> None:
         """Nothing: checks judge what the shell makes of all its commands."""
 
     def dump(self, value: CommandAnswer) -> Mapping[str, Any]:
@@ -308,21 +300,6 @@ def digest_of(
     about = (call.cwd, sorted(call.env.items()), call.machine.user, call.machine.hostname)
     text = json.dumps([argv, stdin_hash(call.stdin), *about, str(files_sum), others])
     return blob_id(text.encode("utf-8", "surrogatepass"))
-
-
-def sum_of(tree: Mapping[str, FileEntry]) -> int:
-    """A hash of a file tree that changes can be added to and taken from."""
-    return sum(entry_hash(path, entry) for path, entry in tree.items())
-
-
-def sum_after(total: int, before: FileTree, changes: Mapping[str, FileEntry | None]) -> int:
-    """The hash of the tree with `changes`, from the hash of the tree `before` them."""
-    for path, entry in changes.items():
-        if path in before:
-            total -= entry_hash(path, before[path])
-        if entry is not None:
-            total += entry_hash(path, entry)
-    return total % (1 << 160)
 
 
 @lru_cache(maxsize=32)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 
-from bashkit import Bash, ExecResult
+from bashkit import Bash
 
 from agentworld_sim.engines.shell.bash_texts import (
     OVERFLOW,
@@ -43,8 +43,6 @@ class Executed:
     exit_code: int
     verdict: Verdict | None = None
     """`None` when it ended by itself."""
-    error: str | None = None
-    """bashkit's own report, for the records."""
 
 
 class Execution:
@@ -70,9 +68,9 @@ class Execution:
         self._out: list[str] = []
         self._err: list[str] = []
         self._size = 0
-        self._deep = self._late = self._flooded = False
+        self._limit = Watch(limits.wall_seconds + GRACE_S, stop)
+        self._flooded = False
         self._reports = 0
-        self._started = time.monotonic()
 
     def run(self, script: str, *, named: str = "") -> Executed:
         """Runs `script`; `named` is what failures call it.
@@ -82,25 +80,25 @@ class Execution:
         """
         named = named or script
         result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
-        if self._deep:
-            return self._end(OVERFLOW, result)
+        if self._limit.deep:
+            return self._end(OVERFLOW)
         if self._reports >= MOST_REPORTS:
             report = self._verdict_inside("".join(self._err), named)
-            return self._end(report or OVERFLOW, result)
-        if self._late:
-            return self._end(Verdicts("timeout", "", 124), result)
+            return self._end(report or OVERFLOW)
+        if self._limit.late:
+            return self._end(Verdicts("timeout", "", 124))
         if self._size > self._limits.output_bytes:
             raise EngineFailure(
                 f"The script {named[:300]!r} wrote more than {self._limits.output_bytes:,} bytes"
                 " (ShellLimits.output_bytes); raise the limit, or have it write to a file."
             )
         if result.error is not None:
-            return self._end(verdict_on(result.error, named), result)
+            return self._end(verdict_on(result.error, named))
         if result.stdout_truncated or result.stderr_truncated:
             raise unfaithful("the output was truncated", named)
         said = self._verdict_inside(result.stderr, named)
         if said is not None:
-            return self._end(said, result)
+            return self._end(said)
         # The sink misses the menu of `select`, the result what a DEBUG trap prints.
         pairs = zip(self.output_so_far(), (result.stdout, result.stderr), strict=True)
         stdout, stderr = (max(pair, key=len) for pair in pairs)
@@ -109,21 +107,21 @@ class Execution:
     @property
     def stopped(self) -> bool:
         """Whether a limit stopped the script."""
-        return self._deep or self._late or self._flooded or self._reports >= MOST_REPORTS
+        return self._limit.stopped or self._flooded or self._reports >= MOST_REPORTS
 
     def whole_seconds(self) -> int:
         """Host time since it began, rounded up."""
-        return math.ceil(time.monotonic() - self._started)
+        return math.ceil(self._limit.seconds())
 
     def seconds_left(self) -> float:
         """Host time until this script is stopped."""
         if self.stopped:
             return 0.0
-        return self._limits.wall_seconds - (time.monotonic() - self._started)
+        return self._limit.seconds_left() - GRACE_S
 
     def cause(self, *, cancelled: bool) -> Verdict:
         """Why a command of ours was given up."""
-        late = self._late or self._flooded or self.seconds_left() <= 0
+        late = self._limit.late or self._flooded or self.seconds_left() <= 0
         return "cancelled" if cancelled and not late else "timeout"
 
     def pieces(self) -> list[tuple[str, str]]:
@@ -135,11 +133,11 @@ class Execution:
         """Standard output and error so far. A stopped run forgets them; the sink has seen them."""
         return "".join(self._out), "".join(self._err)
 
-    def _end(self, by: Verdicts, result: ExecResult) -> Executed:
+    def _end(self, by: Verdicts) -> Executed:
         stdout, stderr = self.output_so_far()
         lines = stderr.splitlines(keepends=True)
         kept = [line for line in lines if not _REPORT.search(self._own(line))]
-        return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict, result.error)
+        return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict)
 
     def _own(self, text: str) -> str:
         """The lines of `text` that nobody else wrote."""
@@ -147,7 +145,12 @@ class Execution:
         return "".join(line for line in lines if line.rstrip("\n") not in self._said)
 
     def _verdict_inside(self, stderr: str, script: str) -> Verdicts | None:
-        return _verdict_inside(self._own(stderr), script)
+        """A part of the script (a subshell, a pipeline's stage) hit a limit that ends all of it."""
+        own = self._own(stderr)
+        if "jq: execution timed out" in own:
+            return Verdicts("timeout", "", 124)
+        found = re.search(r"(?:resource limit exceeded|execution error): (.*)", own)
+        return verdict_on(found[1], script) if found else None
 
     def _sink(self, stdout: str, stderr: str) -> None:
         if "resource limit exceeded: " in stderr and "resource limit" in self._own(stderr):
@@ -165,25 +168,19 @@ class Execution:
         self.moments.append(self._now_us())
 
     def _watch(self, deep: bool) -> None:
-        if deep and not self._deep:
-            self._deep = True
-            self._stop()
-        over = time.monotonic() - self._started - self._limits.wall_seconds - GRACE_S
-        if over > 0 and not self._late:
-            self._late = True
-            self._stop()
-        if over > STUCK_S:
+        self._limit(deep)
+        if self._limit.seconds_left() < -STUCK_S:
             raise EngineFailure(
                 f"A script did not stop {STUCK_S:g} s after its time limit of"
                 f" {self._limits.wall_seconds:g} s (ShellLimits.wall_seconds)."
             )
 
 
-class SideWatch:
-    """Watches a command in an interpreter beside the running one."""
+class Watch:
+    """Stops what runs in an interpreter when its time is over or its stack is deep."""
 
-    def __init__(self, limit_us: int | None, stop: Callable[[], None]) -> None:
-        self._limit_s = math.inf if limit_us is None else limit_us / 1_000_000
+    def __init__(self, limit_s: float, stop: Callable[[], None]) -> None:
+        self._limit_s = limit_s
         self._stop = stop
         self._started = time.monotonic()
         self.deep = False
@@ -195,8 +192,12 @@ class SideWatch:
     def stopped(self) -> bool:
         return self.deep or self.late
 
+    def seconds(self) -> float:
+        """Host time since it began."""
+        return time.monotonic() - self._started
+
     def seconds_left(self) -> float:
-        return self._limit_s - (time.monotonic() - self._started)
+        return self._limit_s - self.seconds()
 
     def __call__(self, deep: bool) -> None:
         if not self.stopped:
@@ -209,11 +210,3 @@ class SideWatch:
 _REPORT = re.compile(
     r"resource limit exceeded: |execution error: |^execution cancelled|^jq: execution timed out|^bashkit: "
 )
-
-
-def _verdict_inside(stderr: str, script: str) -> Verdicts | None:
-    """A part of the script (a subshell, a pipeline's stage) hit a limit that ends all of it."""
-    if "jq: execution timed out" in stderr:
-        return Verdicts("timeout", "", 124)
-    found = re.search(r"(?:resource limit exceeded|execution error): (.*)", stderr)
-    return verdict_on(found[1], script) if found else None

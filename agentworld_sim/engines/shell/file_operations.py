@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.live_files import MAX_LINKS, LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.types.files import FileEntry, normal_path, parent_of
 
@@ -84,8 +84,6 @@ LONGEST_NAME = 255
 
 SYSTEM = ("/dev", "/proc", "/sys", "/usr/bin")
 """Made by the machine; no command changes what is there."""
-
-MAX_LINKS = 40
 
 
 class Impossible(Exception):

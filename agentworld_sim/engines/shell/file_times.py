@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 import time
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from shlex import quote
 
 from bashkit import Bash, ExecutionProfile, FileSystem
 
@@ -117,33 +120,72 @@ class Umask:
 
 _UNBOUNDED = 2**62
 
+MOST_REFERENCES = 2_000
+"""Files that are kept for their times."""
+
+_REFERENCES = "/proc/times"
+"""Where they lie for the interpreter that sets times."""
+
 _idle: dict[int, list[Bash]] = {}
 """By process: what was made before a fork is of no use after it."""
 
 
-def run_touch(files: FileSystem, script: str) -> None:
-    """Runs a script of `touch` commands with absolute paths on `files`.
+class _References:
+    """Files by their times: reading a date takes the embedded `touch` 0.2 ms, copying a file's time 10 µs. The
+    same times come again, in every world of a scenario."""
+
+    def __init__(self) -> None:
+        self.files = FileSystem()
+        self.known: set[int] = set()
+
+
+_references = _References()
+
+
+def set_times(files: FileSystem, paths: Mapping[int, Sequence[str]]) -> None:
+    """Sets the modification times of files, by microseconds since the epoch. Paths are absolute.
 
     Raises:
-        RuntimeError: a command failed.
+        RuntimeError: one could not be set.
     """
+    global _references
+    if len(_references.known) > MOST_REFERENCES:
+        _references = _References()
+    references = _references
+    lines: list[str] = []
+    for mtime_us, named in paths.items():
+        name = f"{_REFERENCES}/{mtime_us}"
+        if mtime_us % 1_000_000 == 0 and 0 <= mtime_us < 2**52:
+            option = f"-t {datetime.fromtimestamp(mtime_us // 1_000_000, UTC):%Y%m%d%H%M.%S}"
+        else:
+            option = f"-r {name}"
+            if mtime_us not in references.known:
+                references.files.write_file(f"/{mtime_us}", b"")
+                lines.append(f"touch -d {iso_time(mtime_us)} -- {name}")
+        lines.append(f"touch {option} -- {' '.join(map(quote, named))}")
     idle = _idle.setdefault(os.getpid(), [])
     try:
         bash = idle.pop()
     except IndexError:
         # Not asked beforehand: another thread may take the last one in between.
-        bash = _new_interpreter()
+        bash = Bash(
+            profile=ExecutionProfile.Interactive,
+            max_commands=_UNBOUNDED,
+            max_loop_iterations=_UNBOUNDED,
+        )
     bash.mount("/", files)
-    result = bash.execute_sync(script)
+    bash.mount(_REFERENCES, references.files)
+    result = bash.execute_sync(" && ".join(lines))
+    bash.unmount(_REFERENCES)
     bash.unmount("/")
     if result.exit_code:
         raise RuntimeError(f"could not set a file's time: {result.stderr.strip()}")
+    references.known.update(paths)
     idle.append(bash)
 
 
-def _new_interpreter() -> Bash:
-    return Bash(
-        profile=ExecutionProfile.Interactive,
-        max_commands=_UNBOUNDED,
-        max_loop_iterations=_UNBOUNDED,
-    )
+def iso_time(mtime_us: int) -> str:
+    """The form that the embedded `touch -d` reads exactly, to the microsecond."""
+    seconds, micro = divmod(mtime_us, 1_000_000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micro)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -15,11 +15,9 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from agentworld_sim.errors import EngineFailure
@@ -29,22 +27,9 @@ MOST_IDLE = 2
 
 PULSE_MS = 20
 
-# `-I` ignores PYTHON* variables and the current folder, so sys.path is handed over. The packages are
-# empty stand-ins: importing the real ones takes ten times as long as importing bashkit.
-_PROGRAM = """
-import sys, types
-sys.path[:] = {path!r}
-name = ""
-for part in ("agentworld_sim", "engines", "shell"):
-    name = name + "." + part if name else part
-    sys.modules[name] = types.ModuleType(name)
-sys.modules[name].__path__ = [{here!r}]
-from agentworld_sim.engines.shell._isolated_worker import main
-main()
-"""
+_WORKER = Path(__file__).with_name("_isolated_worker.py")
 
 _idle: list[_Helper] = []
-_guard = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +58,7 @@ def run_isolated(
 
     Args:
         argv: The command's name and arguments.
-        stdin: Its input; `None` when nothing is connected.
-        cwd: Its working directory.
-        env: Its environment.
+        stdin: `None` when nothing is connected.
         files: What it finds on its disk, by absolute path.
         seconds_left: Asked again and again; when it says 0 or less, the helper is killed.
 
@@ -94,31 +77,41 @@ def run_isolated(
         helper.kill()
         return None
     if not line.endswith(b"\n"):
-        return _result_of_death(helper)
-    with _guard:
-        spare = len(_idle) >= MOST_IDLE
-        if not spare:
-            _idle.append(helper)
-    if spare:
+        # What a shell says of a command that was killed: by its stack, or by a lack of memory.
+        if helper.kill() == -signal.SIGSEGV:
+            return IsolatedResult("", "Segmentation fault\n", 139, {})
+        return IsolatedResult("", "Killed\n", 137, {})
+    if len(_idle) < MOST_IDLE:
+        _idle.append(helper)
+    else:
         helper.kill()
     answer = json.loads(line)
     written = {path: text.encode("latin-1") for path, text in answer.pop("files").items()}
     return IsolatedResult(**answer, files=written)
 
 
+def _take() -> _Helper:
+    with suppress(IndexError):
+        while True:
+            helper = _idle.pop()
+            if helper.is_alive():
+                return helper
+    return _Helper()
+
+
+@atexit.register
 def stop_helpers() -> None:
     """Ends all waiting helpers."""
-    with _guard:
-        while _idle:
-            _idle.pop().kill()
+    while _idle:
+        _idle.pop().kill()
 
 
 class _Helper:
     def __init__(self) -> None:
-        here = str(Path(__file__).parent)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _PROGRAM.format(path=sys.path, here=here)],
+                # `-I` ignores PYTHON* variables and the current folder, so the path is handed over.
+                [sys.executable, "-I", str(_WORKER), json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -132,6 +125,7 @@ class _Helper:
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
         self.pid = self._process.pid
+        self._alive = True
 
     def ask(self, request: bytes, seconds_left: Callable[[], float]) -> bytes | None:
         """The line it answers; `None` when time is over, an unfinished line when it died."""
@@ -146,47 +140,21 @@ class _Helper:
             if ready.poll(PULSE_MS):
                 part = os.read(self._out.fileno(), 1 << 20)
                 answer += part
+                self._alive = part != b""
                 if not part or part.endswith(b"\n"):
                     return answer
         return None
 
-    def kill(self) -> None:
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> int:
+        """Ends it; what had ended it, as `Popen.returncode`, if it was dying."""
+        with suppress(subprocess.TimeoutExpired):
+            # It closed its output when it died, and is not gone yet.
+            self._process.wait(0 if self._alive else 1.0)
         self._process.kill()
         for pipe in (self._in, self._out):
             with suppress(BrokenPipeError):
                 pipe.close()
-        self._process.wait()
-
-    def signal(self) -> int:
-        """What ended it; 0 when it is unknown."""
-        with suppress(subprocess.TimeoutExpired):
-            return -min(0, self._process.wait(1.0))
-        return 0
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-
-def _take() -> _Helper:
-    with _guard:
-        while _idle:
-            helper = _idle.pop()
-            if helper.is_alive():
-                return helper
-            helper.kill()
-        _stop_at_exit()
-    return _Helper()
-
-
-@cache
-def _stop_at_exit() -> None:
-    atexit.register(stop_helpers)
-
-
-def _result_of_death(helper: _Helper) -> IsolatedResult:
-    """What a shell says of a command that was killed: by its stack, or by a lack of memory."""
-    number = helper.signal()
-    helper.kill()
-    if number == signal.SIGSEGV:
-        return IsolatedResult("", "Segmentation fault\n", 139, {})
-    return IsolatedResult("", "Killed\n", 137, {})
+        return self._process.wait()

@@ -6,12 +6,11 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell.file_times import TurnClock, Umask, run_touch
+from agentworld_sim.engines.shell.file_times import TurnClock, Umask, set_times
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
@@ -73,20 +72,6 @@ def os_error(error: Exception, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def iso_time(mtime_us: int) -> str:
-    """The form that the embedded `touch -d` reads exactly, to the microsecond."""
-    seconds, micro = divmod(mtime_us, 1_000_000)
-    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micro)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _time_option(mtime_us: int) -> str:
-    """The option of the embedded `touch` for a time. Reading a date takes it 0.3 ms, digits 8 µs."""
-    if mtime_us % 1_000_000 or not 0 <= mtime_us < 2**52:
-        return f"-d {iso_time(mtime_us)}"
-    return f"-t {datetime.fromtimestamp(mtime_us // 1_000_000, UTC):%Y%m%d%H%M.%S}"
-
-
 class LiveFiles:
     """The live files of one world, over one `bashkit.FileSystem`.
 
@@ -139,11 +124,6 @@ class LiveFiles:
             nlink=self._links_of(path) if kind == "directory" else 1,
             inode=131_072 + int(blob_id(path.encode())[:5], 16),
         )
-
-    @property
-    def umask(self) -> int:
-        """What `umask` says in the running shell."""
-        return self.mask.now
 
     def _mode(self, path: str, info: dict[str, Any]) -> int:
         mode = cast("int", info["mode"])
@@ -290,8 +270,7 @@ class LiveFiles:
             self._link_times[target] = mtime_us
         else:
             # Inside a callback of an interpreter, which blocks others on its thread.
-            script = f"touch -d {iso_time(mtime_us)} -- {quoted(target)}"
-            call_deep(lambda: run_touch(self.fs, script))
+            call_deep(lambda: set_times(self.fs, {mtime_us: [target]}))
 
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
         """`top` itself and all below it, parents first, names in byte order; links not followed."""
@@ -319,7 +298,8 @@ class LiveFiles:
         for path, entry in changes.items():
             if entry is not None and entry.kind != "symlink":
                 by_time.setdefault(entry.mtime_us, []).append(path)
-        self._set_times(by_time)
+        if by_time:
+            set_times(self.fs, by_time)
         for path in changes:
             self._stamps.pop(path, None)
             if path in tree and path not in SKIPPED_TOP:
@@ -348,21 +328,7 @@ class LiveFiles:
         file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
         """
         self._apply_umask()
-        stamps = dict(self._scan("/"))
-        noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
-        moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
-        before = self._stamps
-        touched = [
-            path for path, stamp in stamps.items() if before.get(path) != stamp or path in moved
-        ]
-        if suspicious:
-            known = set(touched)
-            touched += [
-                path
-                for path, stamp in stamps.items()
-                if path not in known and stamp[0] == "file" and self._content_moved(path)
-            ]
-        gone = [path for path in self._stamps if path not in stamps]
+        stamps, touched, gone = self._moved(suspicious=suspicious)
         if not touched and not gone:
             return {}
         for path in gone:
@@ -385,7 +351,8 @@ class LiveFiles:
             if kind == "symlink":
                 mtime_us = self._link_times.setdefault(path, mtime_us)
             changes[path] = self._entry(path, kind, mode, mtime_us, blobs)
-        self._set_times(by_time)
+        if by_time:
+            set_times(self.fs, by_time)
         for path in touched:
             stamps[path] = _stamp(self.fs.stat(path))
         self._stamps = stamps
@@ -393,7 +360,7 @@ class LiveFiles:
         changes = {
             path: entry for path, entry in sorted(changes.items()) if self._tree.get(path) != entry
         }
-        self._tree = self._tree.replaced(changes)
+        self._tree = self._tree.with_changes(changes)
         return changes
 
     @property
@@ -403,25 +370,28 @@ class LiveFiles:
 
     def pending(self, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What `collect` would find, without times and without storing anything."""
-        found: dict[str, FileEntry | None] = {}
-        stamps = dict(self._scan("/"))
-        for path, stamp in stamps.items():
-            kind, size, mode, _, created = stamp
-            same = self._stamps.get(path) == stamp and not self._owner_moved(path)
-            if same and not (suspicious and kind == "file" and self._content_moved(path)):
-                continue
-            content = ""
-            if kind == "file":
-                content = blob_id(self.fs.read_file(path))
-                if self.mask.used and path not in self._stamps:
-                    mode = self.mask.mode_of(path, mode, created)
-            elif kind == "symlink":
-                content = self.fs.read_link(path)
-            size = size if kind == "file" else 0
-            owner, group = self._owners.get(path, ("root", "root"))
-            found[path] = FileEntry(cast("FileKind", kind), mode, 0, content, size, owner, group)
-        found.update((path, None) for path in self._stamps if path not in stamps)
+        stamps, touched, gone = self._moved(suspicious=suspicious)
+        found: dict[str, FileEntry | None] = dict.fromkeys(gone)
+        for path in touched:
+            kind, _, mode, _, created = stamps[path]
+            if kind == "file" and self.mask.used and path not in self._stamps:
+                mode = self.mask.mode_of(path, mode, created)
+            found[path] = self._entry(path, kind, mode, 0, None)
         return found
+
+    def _moved(self, *, suspicious: bool) -> tuple[dict[str, Stamp], list[str], list[str]]:
+        """The stamps of all files, the paths whose files are not as they were, and those that are gone."""
+        stamps, before = dict(self._scan("/")), self._stamps
+        noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
+        moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
+        touched = [
+            path
+            for path, stamp in stamps.items()
+            if before.get(path) != stamp
+            or path in moved
+            or (suspicious and stamp[0] == "file" and self._content_moved(path))
+        ]
+        return stamps, touched, [path for path in before if path not in stamps]
 
     def _apply_umask(self) -> None:
         """Gives the files that redirections made the mode they should have."""
@@ -433,12 +403,14 @@ class LiveFiles:
                 if right != mode:
                     self.fs.chmod(path, right)
 
-    def _entry(self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs) -> FileEntry:
+    def _entry(
+        self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs | None
+    ) -> FileEntry:
         owner, group = self._owners.get(path, ("root", "root"))
         content, size = "", 0
         if kind == "file":
             data = self.fs.read_file(path)
-            content, size = blobs.put(data), len(data)
+            content, size = (blob_id(data) if blobs is None else blobs.put(data)), len(data)
         elif kind == "symlink":
             content = self.fs.read_link(path)
         return FileEntry(cast("FileKind", kind), mode, mtime_us, content, size, owner, group)
@@ -459,16 +431,6 @@ class LiveFiles:
     def _content_moved(self, path: str) -> bool:
         entry = self._tree.get(path)
         return entry is None or entry.content != blob_id(self.fs.read_file(path))
-
-    def _set_times(self, by_time: dict[int, list[str]]) -> None:
-        if by_time:
-            run_touch(
-                self.fs,
-                "\n".join(
-                    f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
-                    for moment, paths in by_time.items()
-                ),
-            )
 
     def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:
         if top == "/":
@@ -540,5 +502,5 @@ def _stamp(info: dict[str, Any]) -> Stamp:
 
 
 def quoted(word: str) -> str:
-    """`word` as one shell word."""
+    """`word` as one shell word that is no keyword and no alias."""
     return "'" + word.replace("'", "'\\''") + "'"

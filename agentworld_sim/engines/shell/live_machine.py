@@ -5,11 +5,11 @@ Everything here is blocking and belongs to one world.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TypeVar, cast
+from typing import TypeVar
 from weakref import ref
 
 from bashkit import (
@@ -20,7 +20,6 @@ from bashkit import (
     CommandStatus,
     ExecResult,
     ExecutionProfile,
-    FileSystem,
 )
 
 from agentworld_sim.engines.shell import bash_texts
@@ -41,40 +40,30 @@ from agentworld_sim.engines.shell.bash_texts import (
     verdict_on,
 )
 from agentworld_sim.engines.shell.commands import IN_ORDER
-from agentworld_sim.engines.shell.execution import Execution, SideWatch
+from agentworld_sim.engines.shell.execution import Execution, Watch
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
     DeadlinePassed,
     TurnClock,
     Umask,
 )
+from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
 from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
-from agentworld_sim.engines.shell.proc_files import VolatileFiles
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
-from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import Commit, capture
+from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
 
-LiveCallback = Callable[[BuiltinContext], CommandResult]
+Context = BuiltinContext | CommandContext
+"""Of a command that is called with its input, and of one that writes as it goes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
-    """What `BuiltinContext` tells, of a call that has none."""
-
-    name: str
-    argv: list[str]
-    env: dict[str, str]
-    cwd: str
-    fs: FileSystem
-    stdin: str | None = None
-
-
-def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
+def live_command(
+    callback: Callable[[CommandContext], CommandResult],
+) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
     """A live command of `callback`: with `2>&1`, messages and output come as they were written.
 
     It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
@@ -82,8 +71,7 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
     """
 
     async def live(context: CommandContext) -> CommandStatus:
-        given = CallContext(context.name, context.argv, context.env, context.cwd, context.fs)
-        result = callback(cast("BuiltinContext", given))
+        result = callback(context)
         pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
         try:
             for name, text in pieces:
@@ -99,6 +87,12 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
 
 
 R = TypeVar("R")
+
+MOST_COMMITS = 32
+"""Fresh shells that are kept; without unknown commands there is one for each kind of machine."""
+
+_fresh_commits: dict[tuple[Machine, ShellLimits, frozenset[str]], Commit] = {}
+"""A commit fits interpreters with the same commands."""
 
 STDIN_MOUNT = "/proc/self/fd"
 """Where a turn's standard input lies, under its real name."""
@@ -121,7 +115,6 @@ class LiveMachine:
         machine: Machine,
         commands: Mapping[str, Command],
         *,
-        mounts: Mapping[str, FileSystem] | None = None,
         limits: ShellLimits | None = None,
         unknown: UnknownCommands | None = None,
     ) -> None:
@@ -131,20 +124,15 @@ class LiveMachine:
         self._commands = commands
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
-        self._mounts = {**(mounts or {}), **self._volatile.mounts}
+        imagined = frozenset[str]() if unknown is None else unknown.names.programs
+        self._mounts = {**system_mounts(imagined), **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)
         self._natives: dict[str, Bash] = {}
-        call, folders = (
-            type(self)._call,
-            # A machine with programs reaches our commands through them.
-            ("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"),
-        )
         self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
-            folder + name: self._weakly(call, name, command)
+            name: self._weakly(type(self)._call, name, command)
             for name, command in commands.items()
-            for folder in folders
         }
         self.unknown = unknown
         """Those of the world that it works for."""
@@ -158,7 +146,7 @@ class LiveMachine:
         self._look = False
         self._suspicious = False
         self._running: Execution | None = None
-        self._sides: list[tuple[Bash, SideWatch]] = []
+        self._sides: list[tuple[Bash, Watch]] = []
         self._stopping = False
         self._opaque = False
         self._shims = Shims("")
@@ -196,17 +184,18 @@ class LiveMachine:
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
         }
         in_order = {
-            name: self._weakly(type(self)._answer, name, self._commands[name.rpartition("/")[2]])
-            for name in self._callbacks
-            if name.rpartition("/")[2] in IN_ORDER and name not in handed
+            name: self._weakly(type(self)._answer, name, self._commands[name])
+            for name in (IN_ORDER & self._commands.keys()) - handed
         }
         others = {name: c for name, c in self._callbacks.items() if name not in in_order}
         self._natives.clear()
         self._bash = self._new_bash(others, in_order)
-        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
-        self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
-        self._fresh = capture(self._bash)
-        # A commit fits interpreters with the same commands only.
+        kind = (self.machine, self.limits, frozenset(self._callbacks))
+        if kind not in _fresh_commits:
+            if len(_fresh_commits) >= MOST_COMMITS:
+                _fresh_commits.clear()
+            _fresh_commits[kind] = capture(self._bash)
+        self._fresh = _fresh_commits[kind]
         self._commits: dict[bytes, Commit] = {}
         self._pristine: bool | None = None
         self._used = False
@@ -301,7 +290,7 @@ class LiveMachine:
     def _new_bash(
         self,
         callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
-        in_order: Mapping[str, LiveCallback] | None = None,
+        in_order: Mapping[str, Callable[[CommandContext], CommandResult]] | None = None,
     ) -> Bash:
         machine = self.machine
         bash = Bash(
@@ -322,7 +311,11 @@ class LiveMachine:
         for point, fs in self._mounts.items():
             # Everybody may write to `/dev/null`.
             bash.mount(point, fs, read_only=point != "/dev")
-        bash.execute_sync(f"declare +x UID EUID; BASH_VERSINFO[5]={machine.arch}-pc-linux-gnu")
+        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
+        bash.execute_sync(
+            f"declare +x UID EUID; BASH_VERSINFO[5]={machine.arch}-pc-linux-gnu;"
+            f" exec {STDOUT}>&1 {STDERR}>&2"
+        )
         return bash
 
     def _call(self, name: str, command: Command, context: BuiltinContext) -> BuiltinResult:
@@ -346,7 +339,7 @@ class LiveMachine:
         # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
         return call_deep(answer)
 
-    def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
+    def _answer(self, name: str, command: Command, context: Context) -> CommandResult:
         if name == HELPER and not context.argv:
             self._volatile.draw(self.random)
             return CommandResult()
@@ -356,7 +349,7 @@ class LiveMachine:
         call = CommandCall(
             name=context.name,
             argv=context.argv,
-            stdin=context.stdin,
+            stdin=_stdin(context),
             env=context.env,
             cwd=context.cwd,
             files=self.files,
@@ -392,7 +385,7 @@ class LiveMachine:
     def _native(
         self,
         name: str,
-        context: BuiltinContext,
+        context: Context,
         argv: Sequence[str] | None = None,
         stdin: str | None = None,
         *,
@@ -402,7 +395,7 @@ class LiveMachine:
         """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
         bare = name.rpartition("/")[2]
         words = [program or bare, *(context.argv if argv is None else argv)]
-        text = context.stdin if stdin is None else stdin
+        text = _stdin(context) if stdin is None else stdin
         script = f"cd {quoted(context.cwd)} && {self._exports(context.env)}"
         script += " ".join(map(quoted, words))
         if program is not None or bare in RUNS_OTHERS:
@@ -418,7 +411,8 @@ class LiveMachine:
             return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
         deadline_us = self._own_deadline(limit_us)
         bash = self._natives.get(side) or call_deep(lambda: self._native_bash(side))
-        watch = SideWatch(limit_us, partial(self._stop_sides, self._depth))
+        limit_s = math.inf if limit_us is None else limit_us / 1_000_000
+        watch = Watch(limit_s, partial(self._stop_sides, self._depth))
         self._sides.append((bash, watch))
         self._depth += 1
         try:
@@ -436,8 +430,10 @@ class LiveMachine:
                 self._stdin.remove(f"{FD}/{side}")
         if self._failure is not None:
             raise self._failure
+        # These two start a process for each command.
+        deep = FORK_BOMB if bare in ("find", "xargs") else OVERFLOW
         if watch.deep:
-            result, pieces = None, [*pieces, ("", OVERFLOW.said)]
+            result, pieces = None, [*pieces, ("", deep.said)]
         self._overdue |= watch.late and deadline_us is not None
         stdout, stderr = ("", "") if result is None else (result.stdout, result.stderr)
         late = deadline_us is not None and self._is_over(deadline_us, result)
@@ -452,7 +448,7 @@ class LiveMachine:
         return CommandResult(
             bash_texts.plain(stdout),
             bash_texts.plain(faithful(stderr, script=script, said=self._said)),
-            OVERFLOW.exit_code if result is None else result.exit_code,
+            deep.exit_code if result is None else result.exit_code,
             timed_out=late,
         )
 
@@ -499,12 +495,13 @@ class LiveMachine:
             if usual.get(name) != value and name.isidentifier()
         )
 
-    def embedded(self, name: str, argv: Sequence[str]) -> ExecResult:
-        """bashkit's own command `name` on this world's files, beside the shell.
+    def embedded(self, name: str, argv: Sequence[str], *, cwd: str) -> ExecResult:
+        """bashkit's own command `name` on this world's files in the directory `cwd`, beside the shell.
 
         For tools that bring a program of their own, for example a bundled `rg`.
         """
-        return self._native_bash(name).execute_sync(" ".join(map(quoted, (name, *argv))))
+        script = f"cd {quoted(cwd)} && {' '.join(map(quoted, (name, *argv)))}"
+        return self._native_bash(name).execute_sync(script)
 
     def _native_bash(self, bare: str) -> Bash:
         bash = self._natives.get(bare)
@@ -516,6 +513,10 @@ class LiveMachine:
             }
             bash = self._natives[bare] = self._new_bash(others)
         return bash
+
+
+def _stdin(context: Context) -> str | None:
+    return context.stdin if isinstance(context, BuiltinContext) else None
 
 
 def environment(machine: Machine) -> dict[str, str]:

@@ -5,6 +5,7 @@ Everything here is blocking; `ShellEngine` runs it in a worker thread and throws
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +15,7 @@ from bashkit import BashError
 
 from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
-from agentworld_sim.engines.shell._packages import MISSING
-from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, may_need_shims, shims_for
+from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
 from agentworld_sim.engines.shell.execution import Executed, Execution
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
@@ -28,13 +28,14 @@ from agentworld_sim.engines.shell.live_machine import (
     LiveMachine,
     environment,
 )
+from agentworld_sim.engines.shell.programs import MISSING
 from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
-from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import (
+from agentworld_sim.engines.shell.session import (
     NOTES,
     Commit,
     Notes,
     Redirect,
+    ShellSession,
     capture,
     commit_of,
     descriptors,
@@ -102,22 +103,15 @@ class LiveShell(LiveMachine):
         merge: bool = False,
         timeout_us: int | None = None,
     ) -> ShellRun:
-        """Runs `script` as `bash -c` would.
-
-        Args:
-            script: Any bash text.
-            session: What the shell kept from the call before.
-            keep: What it shall keep for the next.
-            stdin: Bytes to read from; `None` is an empty input.
-            merge: Send standard error where standard output goes, in the order of writing.
-            timeout_us: World time after which the tool kills the script; `None` for never.
+        """Runs `script` as `bash -c` would, after what `session` kept; the rest is as in `ShellTurn.run`.
 
         Raises:
             BaseException: whatever a command of ours raised: it is a failure of the engine, not an
                 answer.
         """
-        plain = keep == "nothing" and not stdin and session == FRESH and self._may_be_simple
-        if plain and is_simple(script):
+        plain = keep == "nothing" and not stdin and session == FRESH
+        known = self.unknown is None or self.unknown.names.simple
+        if plain and known and is_simple(script):
             quick = self._run_simple(script, merge=merge)
             if quick is not None:
                 return quick
@@ -164,9 +158,10 @@ class LiveShell(LiveMachine):
         notes = self._read_notes(redirects) if ends else None
         if notes is not None and done.verdict is None:
             exit_code = notes.exit_code
-        if refusal is not None and ending == "finished" and not bash_texts.leaves_shell(runnable):
+        # After an `exit` nothing is read.
+        if refusal and ending == "finished" and not re.search(r"(?m)^\s*exit\b", runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
-            exit_code = bash_texts.SYNTAX_ERROR
+            exit_code = 2
         if exit_code == 1 and done.verdict is None:
             said = stdout if merge else stderr
             exit_code = bash_texts.exit_code_of(script, said, session.options)
@@ -193,10 +188,6 @@ class LiveShell(LiveMachine):
         moments = () if self._running is None else tuple(self._running.moments)
         self._running = None
         return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
-
-    @property
-    def _may_be_simple(self) -> bool:
-        return self.unknown is None or self.unknown.names.simple
 
     def _learn_names(self, script: str, session: ShellSession) -> None:
         """Makes the interpreter know the names in `script` that may be unknown commands."""
@@ -340,12 +331,17 @@ class LiveShell(LiveMachine):
         self._volatile.forget()
         now_us = self.files.clock.now_us()
         chance = self._volatile.prepare(script, now_us, self.random, opaque=self._opaque)
-        taken: set[str] = set()
-        if session.memory is not None and may_need_shims(script):
-            found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
-            taken = {line.rpartition(" ")[2] for line in found.splitlines()}
+
+        def own_functions() -> set[str]:
+            if session.memory is None:
+                return set()
+            listed = self._bash.execute_sync("trap - EXIT; declare -F").stdout
+            return {line.rpartition(" ")[2] for line in listed.splitlines()}
+
         absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
-        self._shims = shims_for(script, taken, chance=chance, absent=absent)
+        self._shims = shims_for(script, own_functions, chance=chance, absent=absent)
+        if self._shims.functions:
+            self._bash.execute_sync(f"trap - EXIT; {self._shims.functions}")
         return self._shims
 
     def _execute(

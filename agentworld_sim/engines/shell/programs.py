@@ -1,13 +1,84 @@
-"""Programs that the shell does not have: files of the world, and names that look installed."""
+"""The programs of a machine: its packages and their commands, names that only look installed, which imagined
+ones only look, and files of the world that can be run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from posixpath import relpath
 
 from agentworld_sim.engines.shell.live_files import LiveFiles
-from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.files import normal_path
+
+DATA = Path(__file__).with_name("data")
+
+UNINSTALLED = frozenset((DATA / "uninstalled_programs.txt").read_text("utf-8").split())
+"""Names of programs that agents commonly call and that the shell engine does not have."""
+
+MISSING = frozenset(
+    "assert bc busybox csv curl dotenv glob help http json log man nano parallel retry semver template"
+    " tomlq uuidgen verify vi wget yq".split()
+)
+"""What the embedded shell has, and no Debian package brings or a minimal machine lacks. They answer as a
+shell answers for a command that is not there."""
+
+_GNU_NOTICE = """\
+Copyright (C) {year} Free Software Foundation, Inc.
+License GPLv3+: GNU GPL version 3 or later <https://gnu.org/licenses/gpl.html>.
+This is free software: you are free to change and redistribute it.
+There is NO WARRANTY, to the extent permitted by law.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One installed package."""
+
+    name: str
+    version: str
+    summary: str
+    arch: str
+    commands: tuple[str, ...]
+    banner: str
+    """First lines of `COMMAND --version`; `{cmd}` stands for the command."""
+    gnu_year: str
+    """Copyright year of the GNU notice under the banner; empty for none."""
+
+    @classmethod
+    def from_control(cls, stanza: str) -> Package:
+        """A paragraph as in Debian's control files: a line that begins with a blank goes on, ` .` is empty."""
+        lines = stanza.replace("\n .\n", "\n \n").replace("\n ", "\0").splitlines()
+        held = dict(line.split(": ", 1) for line in lines)
+        banner = held.get("Banner", "").replace("\0", "\n")
+        return cls(
+            held["Package"],
+            held["Version"],
+            held["Description"],
+            held.get("Architecture", "amd64"),
+            tuple(held.get("Commands", "").split()),
+            banner + "\n" * bool(banner),
+            held.get("Gnu-Year", ""),
+        )
+
+
+PACKAGES = tuple(
+    map(Package.from_control, (DATA / "packages.control").read_text("utf-8").strip().split("\n\n"))
+)
+
+PACKAGE_OF_COMMAND = {command: package for package in PACKAGES for command in package.commands}
+
+COMMAND_NAMES = tuple(sorted(PACKAGE_OF_COMMAND))
+
+
+def version_text(command: str) -> str | None:
+    """What `command --version` prints; `None` for a command that has no such text."""
+    package = PACKAGE_OF_COMMAND.get(command)
+    if package is None or not package.banner:
+        return None
+    text = package.banner.format(cmd=command)
+    return text + _GNU_NOTICE.format(year=package.gnu_year) if package.gnu_year else text
+
 
 SHELLS = frozenset({"bash", "dash", "rbash", "sh"})
 """Interpreters whose scripts the shell runs."""
@@ -75,11 +146,6 @@ def in_path(name: str, env: Mapping[str, str], cwd: str, files: LiveFiles) -> Pr
     return None
 
 
-def executables(tree: FileTree) -> Iterable[str]:
-    """The world's executable files."""
-    return (path for path, entry in tree.items() if entry.kind == "file" and entry.mode & 0o111)
-
-
 def names_of(path: str, folders: Sequence[str]) -> Iterable[str]:
     """How a script that stands in one of `folders` may call the program at `path`."""
     yield path
@@ -91,58 +157,24 @@ def names_of(path: str, folders: Sequence[str]) -> Iterable[str]:
             yield rest
 
 
-_NAMES = """
-git gh glab svn hg bzr cvs git-lfs pre-commit tig lazygit
-python python2 python3 python3.10 python3.11 python3.12 python3.13 pip pip3 pipx poetry pdm uv uvx
-conda mamba virtualenv pyenv pytest tox nox ruff black isort flake8 pylint mypy pyright bandit
-coverage ipython jupyter django-admin flask gunicorn uvicorn celery alembic scrapy
-node nodejs npm npx yarn pnpm bun deno corepack nvm tsc ts-node tsx eslint prettier jest vitest mocha
-webpack vite rollup esbuild next nuxt ng vue nodemon pm2 serve playwright cypress
-java javac jar jshell mvn gradle ant kotlin kotlinc scala scalac sbt groovy clojure lein
-gcc g++ cc c++ clang clang++ clang-format clang-tidy cpp ld ar as nm objdump objcopy ranlib readelf
-strip size gdb lldb valgrind strace ltrace perf cmake ctest cpack ninja meson autoconf automake
-autoreconf aclocal libtool pkg-config m4 bison flex bazel scons ccache
-cargo rustc rustup rustfmt clippy-driver go gofmt golangci-lint gopls zig nim ghc cabal stack ocaml
-opam dune elixir mix iex erl rebar3 swift swiftc dotnet mono mcs csc nuget
-perl perl5 cpan cpanm prove ruby gem bundle bundler rake irb rails rspec rubocop
-php composer artisan phpunit lua luajit luarocks R Rscript julia octave gnuplot tclsh wish guile racket
-sbcl clisp swipl prolog
-docker docker-compose dockerd podman buildah skopeo containerd ctr crictl nerdctl
-kubectl helm kustomize minikube kind k3s k9s kubeadm istioctl argocd flux oc skaffold
-terraform tofu terragrunt packer vault consul nomad ansible ansible-playbook ansible-galaxy
-ansible-vault pulumi vagrant chef puppet salt
-aws gcloud gsutil bq az doctl heroku fly flyctl vercel netlify wrangler firebase supabase s3cmd
-curl wget aria2c http https httpie xh ab wrk hey siege k6 vegeta nmap nc ncat netcat socat telnet
-ftp sftp ssh scp ssh-keygen ssh-agent ssh-add ssh-copy-id sshd rsync mosh autossh ping ping6
-traceroute tracepath mtr dig nslookup host whois ip ifconfig route arp netstat ss ethtool iptables
-ip6tables nft ufw tcpdump tshark iperf3 brctl nmcli
-psql pg_dump pg_restore pg_ctl createdb dropdb postgres mysql mysqldump mysqladmin mariadb sqlite3
-redis-cli redis-server mongo mongosh mongodump mongoimport mongod cqlsh influx clickhouse-client
-duckdb etcdctl rabbitmqctl kafka-topics.sh
-systemctl journalctl service loginctl timedatectl hostnamectl update-rc.d systemd-analyze crontab at
-atq batch supervisorctl supervisord runit initctl
-vim vi nvim nano emacs ed ex micro code tmux screen man info apropos whatis tldr
-yum dnf rpm apk pacman zypper brew snap flatpak aptitude dpkg-deb dpkg-reconfigure
-useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd
-chsh chfn visudo su newgrp
-fdisk parted mkfs mkfs.ext4 mke2fs fsck umount losetup blkid lsof fuser iostat vmstat mpstat sar iotop
-htop btop dstat lspci lsusb lsmod modprobe insmod rmmod sysctl dmidecode swapon swapoff mkswap
-smartctl hdparm stty tput top w last lscpu lsblk dmesg mount whereis bc csplit dpkg dpkg-query apt-cache
-nginx apache2 apache2ctl a2ensite a2dissite httpd caddy haproxy traefik certbot
-gpg gpg2 age sops pass keytool ssh-keyscan
-ffmpeg ffprobe convert magick identify mogrify exiftool sox inkscape pandoc pdflatex xelatex latexmk
-bibtex tex latex pdftotext pdfinfo qpdf gs dot wkhtmltopdf tesseract
-xz unxz xzcat zstd unzstd zstdcat lz4 lzma 7z 7za p7zip rar unrar cpio pigz pbzip2 lzip
-ag ack fd fdfind fzf bat exa eza delta difft colordiff vimdiff sdiff diff3 yq xmllint xsltproc
-xmlstarlet hyperfine tokei cloc sloccount shellcheck shfmt hadolint yamllint jsonlint markdownlint
-actionlint ctags cscope entr watchexec direnv parallel pv uuidgen busybox expect script dialog
-whiptail figlet cowsay fortune sl lolcat neofetch jo mlr csvcut csvstat in2csv dos2unix
-unix2dos recode uchardet rename mmv inotifywait dbus-send xdg-open xclip xsel
-nvidia-smi nvcc huggingface-cli hf ollama vllm torchrun accelerate wandb mlflow dvc ray tensorboard
-airflow dbt spark-submit pyspark hadoop hdfs hive beeline
-sendmail mail mailx mutt msmtp
-protoc buf grpcurl thrift swagger openapi-generator
-""".split()
+_READ_ONLY = [
+    line
+    for line in (DATA / "read_only_commands.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
+_LOOKS = frozenset(" ".join(line for line in _READ_ONLY if ":" not in line).split())
+_SUBCOMMANDS = dict(line.split(": ") for line in _READ_ONLY if ":" in line)
 
-UNINSTALLED: frozenset[str] = frozenset(_NAMES)
-"""Names of programs that agents commonly call and that the shell engine does not have."""
+
+def only_looks(argv: tuple[str, ...]) -> bool:
+    """Whether an imagined command changes nothing but, perhaps, files.
+
+    Some commands change what no file of the world tells: a repository's index, a database, containers,
+    services. After such a command the same question may have another answer, so it is asked again.
+    """
+    name = argv[0].rpartition("/")[2]
+    if name in _LOOKS or (len(argv) == 2 and argv[1] in ("--version", "-V", "--help", "version")):
+        return True
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    looks = _SUBCOMMANDS.get(name, "").split()
+    return bool(words) and (words[0] in looks or (len(words) == 1 and f"+{words[0]}" in looks))

@@ -9,7 +9,7 @@ that is never called changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -166,14 +166,6 @@ def folders_of(text: str, cwd: str) -> list[str]:
             place = match[1] if match[1].startswith("/") else f"{found[-1]}/{match[1]}"
             found.append(normal_path(place))
     return list(dict.fromkeys(found))
-
-
-def analysis_of(script: str, analyze: Callable[[str], ScriptAnalysis]) -> ScriptAnalysis | None:
-    """What parsing tells; `None` for a script that does not parse."""
-    try:
-        return analyze(script)
-    except BashError:
-        return None
 
 
 def not_found(text: str) -> Iterator[str]:

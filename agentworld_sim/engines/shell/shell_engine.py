@@ -25,7 +25,7 @@ from agentworld_sim.engines.shell.unknown_commands import (
     UnknownCommands,
 )
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
-from agentworld_sim.ports import Answer, Imagined, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, ImaginedValue, Imaginer, StepContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
 from agentworld_sim.toolkits import arguments_of, bind_to, known_tool, resolve_function, unknown_to
 from agentworld_sim.types.exchanges import Exchange
@@ -55,9 +55,6 @@ MOST_MOVED = 500
 
 MOVED_HERE = 16
 """Paths that are changed sooner than a thread has begun."""
-
-threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
-opening_threads = ThreadPoolExecutor(OPENING_THREADS, thread_name_prefix="agentworld-shell-opening")
 
 _SHORT_LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
 """Tools whose calls are a look at one file or folder, sure to end at once."""
@@ -135,16 +132,13 @@ class ShellEngine:
         self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None
     ) -> LiveShell:
         """A machine in a state. Blocking."""
-        from agentworld_sim.engines.shell.image import system_mounts
-
-        mounts = system_mounts(frozenset[str]() if self._names is None else self._names.programs)
-        live = LiveShell(self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown)
+        live = LiveShell(self.machine, COMMANDS, limits=self.limits, unknown=unknown)
         live.materialise(state.files, blobs)
         return live
 
     async def imagine(
-        self, question: CommandQuestion, context: TurnContext
-    ) -> Imagined[CommandAnswer]:
+        self, question: CommandQuestion, context: StepContext
+    ) -> ImaginedValue[CommandAnswer]:
         """Asks the imaginer about a command.
 
         Raises:
@@ -176,14 +170,7 @@ class ShellEngineSession:
         blobs: Blobs,
         unknown: UnknownCommands | None,
     ) -> None:
-        """
-        Args:
-            engine: Makes other machines, and asks.
-            live: The machine, in `state`.
-            state: Where the session begins.
-            blobs: Where contents are found.
-            unknown: What `live` asks about commands; `None` where none is imagined.
-        """
+        """`live` is a machine in `state`; it asks `unknown` about commands, where some are imagined."""
         self._engine = engine
         self._live: LiveShell | None = live
         self._unknown = unknown
@@ -197,7 +184,8 @@ class ShellEngineSession:
         self._replayed = False
         """Whether commands are answered from a recording."""
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         if self._unknown is None:
             answer = await self._run(call, tool, context, here=is_quick(call, tool))
             assert isinstance(answer, Answer)
@@ -251,7 +239,7 @@ class ShellEngineSession:
         unknown: UnknownCommands,
         call: ToolCall,
         tool: ToolSpec,
-        context: TurnContext,
+        context: StepContext,
         exchanges: list[Exchange],
     ) -> Answer:
         """Answers a call; what was asked and said on the way is added to `exchanges`."""
@@ -296,7 +284,7 @@ class ShellEngineSession:
         )
 
     async def _run(
-        self, call: ToolCall, tool: ToolSpec, context: TurnContext, *, here: bool
+        self, call: ToolCall, tool: ToolSpec, context: StepContext, *, here: bool
     ) -> Answer | Misnamed | Unanswered:
         """Computes the turn, as far as it can be."""
         live = self._live
@@ -316,7 +304,7 @@ class ShellEngineSession:
             raise
 
     def _compute(
-        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: TurnContext
+        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: StepContext
     ) -> Answer | Misnamed | Unanswered:
         try:
             return self._answer(live, call, tool, context)
@@ -327,7 +315,7 @@ class ShellEngineSession:
             return stopped.with_traceback(None)
 
     def _answer(
-        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: TurnContext
+        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: StepContext
     ) -> Answer:
         known = known_tool(tool.binds_to)
         if known is None:
@@ -387,7 +375,7 @@ class ShellEngineSession:
         observation = replace(answer.observation, provenance=provenance)
         return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
-    async def _require_up(self, unknown: UnknownCommands, context: TurnContext) -> None:
+    async def _require_up(self, unknown: UnknownCommands, context: StepContext) -> None:
         """Brings the machine up in the state before the turn, if it is down."""
         if self._live is not None:
             return
@@ -400,7 +388,7 @@ class ShellEngineSession:
             raise EngineFailure("the world was closed while one of its commands was being answered")
         self._live = live
 
-    async def _learn_past(self, unknown: UnknownCommands, context: TurnContext) -> bool:
+    async def _learn_past(self, unknown: UnknownCommands, context: StepContext) -> bool:
         """Looks at the turns before the session, once; whether commands were answered in them."""
         if self._past_known:
             return False

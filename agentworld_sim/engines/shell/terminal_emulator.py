@@ -16,6 +16,7 @@ from typing import Any, cast
 import pyte
 
 from agentworld_sim.engines.shell.live_shell import LiveShell, ShellRun
+from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.script_analysis import needs_more_input
 from agentworld_sim.engines.shell.session import ShellSession
 
@@ -122,33 +123,13 @@ _QUOTED_LINE = re.compile(r"(?m)^bash: -c: line \d+: `.*'\n")
 _READ = re.compile(r"read(?:\s+-[rs]+|\s+-p\s+(?P<prompt>\"[^\"]*\"|'[^']*'|\S+))*(?:\s+\w+)*")
 
 
-def prompt_text(live: LiveShell, session: ShellSession, ps1: str) -> str:
-    """The prompt of Debian's root, or what the user made of it."""
-    machine = live.machine
+def usual_prompt(machine: Machine, session: ShellSession) -> str:
+    """The prompt of Debian's shells."""
     cwd = session.cwd or machine.workdir
     if cwd == machine.home or cwd.startswith(machine.home + "/"):
         cwd = "~" + cwd[len(machine.home) :]
     sign = "#" if machine.user == "root" else "$"
-    if not ps1:
-        return f"{machine.user}@{machine.hostname}:{cwd}{sign} "
-    words = {
-        "u": machine.user,
-        "h": machine.hostname,
-        "H": machine.hostname,
-        "w": cwd,
-        "W": cwd.rpartition("/")[2] or cwd,
-        "$": sign,
-        "[": "",
-        "]": "",
-        "n": "\n",
-        "s": "bash",
-        "e": "\x1b",
-        "a": "",
-        "\\": "\\",
-    }
-    text = ps1.replace("${debian_chroot:+($debian_chroot)}", "")
-    text = re.sub(r"\\033", "\x1b", text)
-    return re.sub(r"\\(.)", lambda found: words.get(found[1], found[0]), text)
+    return f"{machine.user}@{machine.hostname}:{cwd}{sign} "
 
 
 def interactive_texts(text: str) -> str:
@@ -209,7 +190,7 @@ class TerminalScreen:
     nested: int = 0
     """Shells started from the shell."""
     ps1: str = ""
-    """A prompt of the user's own."""
+    """The prompt, if it is one of the user's own."""
     ended: bool = False
 
     def to_bytes(self) -> bytes:
@@ -265,7 +246,9 @@ class _Terminal:
         return shown.text
 
     def _prompt(self) -> str:
-        return "> " if self.screen.block else prompt_text(self._live, self.session, self.screen.ps1)
+        if self.screen.block:
+            return "> "
+        return self.screen.ps1 or usual_prompt(self._live.machine, self.session)
 
     def _change(self, **changes: Any) -> None:
         self.screen = replace(self.screen, **changes)
@@ -407,8 +390,8 @@ class _Terminal:
         if left and re.search(r"(?:unbound variable|parameter null or not set)\n\Z", run.stdout):
             # Only a shell that reads a script leaves then.
             self.session, left = replace(before, exit_code=run.exit_code), False
-        if "PS1" in script or "activate" in script:
-            shown = self._live.run('printf %s "$PS1"', self.session, keep="nothing")
+        if self.screen.ps1 or "PS1" in script or "activate" in script:
+            shown = self._live.run('printf %s "${PS1@P}"', self.session, keep="nothing")
             self._change(ps1=shown.stdout)
         self._change(queue=_pieces(run, began_us), busy_until_us=ends_us, running=script)
         if left:

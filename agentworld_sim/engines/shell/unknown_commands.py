@@ -10,27 +10,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from typing import get_args
 
-from bashkit import Bash, ScriptAnalysis
+from bashkit import Bash, BashError, ScriptAnalysis
 
 from agentworld_sim.engines.shell import script_analysis
 from agentworld_sim.engines.shell._command import HELPER, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell.command_question import (
     CommandQuestion,
-    content_sum,
     digest_of,
     question_of,
     stdin_hash,
-    sum_after,
-    sum_of,
 )
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.commands.helper import BUILTINS
 from agentworld_sim.engines.shell.file_operations import (
     CommandAnswer,
     Impossible,
@@ -41,20 +37,20 @@ from agentworld_sim.engines.shell.file_operations import (
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.engines.shell.programs import (
+    COMMAND_NAMES,
+    MISSING,
     PROGRAM_FOLDERS,
     UNINSTALLED,
     Program,
-    executables,
     in_path,
     names_of,
+    only_looks,
     program_at,
 )
-from agentworld_sim.engines.shell.read_only_commands import only_looks
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
-from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import texts_kept_by
+from agentworld_sim.engines.shell.session import ShellSession, texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
-from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.files import content_sum, normal_path
 from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer, Turn
 
@@ -67,10 +63,7 @@ class Routes:
     """
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
-        """
-        Args:
-            routes: Command name or glob pattern to route. An exact name counts first, then the
-                first pattern that fits.
+        """An exact name counts first, then the first pattern that fits.
 
         Raises:
             UsageError: no such route, or a builtin of the shell itself is not left to it.
@@ -168,22 +161,18 @@ class CommandNames:
         return words is not None and not (words and self.is_computed(words[0]))
 
 
-@dataclass(slots=True)
 class TurnAnswers:
     """The answers of one turn, kept while it is computed again and again."""
 
-    given: dict[Key, tuple[CommandAnswer, str]] = field(
-        default_factory=dict[Key, tuple[CommandAnswer, str]]
-    )
-    """Answers and the digests of their questions."""
-    asked: list[tuple[tuple[str, ...], CommandAnswer]] = field(
-        default_factory=list[tuple[tuple[str, ...], CommandAnswer]]
-    )
-    """In the order of asking."""
-    seen: Counter[Named] = field(default_factory=Counter[Named])
-    """How often each command came in this run of the turn."""
-    used: list[Key] = field(default_factory=list[Key])
-    """What was answered in this run of the turn, in order."""
+    def __init__(self) -> None:
+        self.given: dict[Key, tuple[CommandAnswer, str]] = {}
+        """Answers and the digests of their questions."""
+        self.asked: list[tuple[tuple[str, ...], CommandAnswer]] = []
+        """In the order of asking."""
+        self.seen = Counter[Named]()
+        """How often each command came in this run of the turn."""
+        self.used: list[Key] = []
+        """What was answered in this run of the turn, in order."""
 
     def inner(self) -> tuple[InnerAnswer, ...]:
         """What goes into the turn, in the order in which the shell called the commands.
@@ -219,7 +208,6 @@ class UnknownCommands:
         self._pure: dict[str, CommandAnswer] = {}
         self._done: dict[str, Named] = {}
         """The commands of all turns by digest; one that was answered from memory did nothing new."""
-        self._sum: tuple[FileTree, int] | None = None
         self._foreign: dict[str, bool] = {}
 
     # The turn
@@ -288,7 +276,9 @@ class UnknownCommands:
         Returns:
             Whether the shell must know `words` and no others: the script may ask for names.
         """
-        analysis = script_analysis.analysis_of(script, analyze)
+        analysis = None
+        with suppress(BashError):
+            analysis = analyze(script)
         kept = texts_kept_by(session)
         names = None if analysis is None else script_analysis.plain_names(analysis)
         if names is not None and (kept.always or names & kept.functions.keys()):
@@ -365,9 +355,10 @@ class UnknownCommands:
 
     def _programs(self, folders: list[str], files: LiveFiles) -> Iterable[str]:
         """How the world's own programs that the shell cannot run may be called."""
-        tree = files.tree
-        for path in executables(tree):
-            content = tree[path].content
+        for path, entry in files.tree.items():
+            content = entry.content
+            if entry.kind != "file" or not entry.mode & 0o111:
+                continue
             if content not in self._foreign:
                 program = program_at(path, files)
                 self._foreign[content] = bool(program and self.names.is_foreign(program))
@@ -394,11 +385,9 @@ class UnknownCommands:
         key = (*named, self.turn.seen[named])
         self.turn.seen[named] += 1
         if key not in self.turn.given:
-            pending = files.pending(suspicious=suspicious)
-            files_sum = sum_after(self._total(files.tree), files.tree, pending)
-            digest = digest_of(argv, call, files_sum, self._others(named))
+            tree = files.tree.with_changes(files.pending(suspicious=suspicious))
+            digest = digest_of(argv, call, content_sum(tree, 0o7777), self._others(named))
             if digest not in self._pure:
-                tree = files.tree.replaced(pending)
                 plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
@@ -415,7 +404,7 @@ class UnknownCommands:
         answer, _ = self.turn.given[key]
         self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
-            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            tree = files.tree.with_changes(files.pending(suspicious=suspicious))
             plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
                 carry_out(plan_of(answer, plan), files)
@@ -435,11 +424,6 @@ class UnknownCommands:
         for argv, stdin, n in self.turn.used:
             done.setdefault(self.turn.given[argv, stdin, n][1], (argv, stdin))
         return done
-
-    def _total(self, tree: FileTree) -> int:
-        if self._sum is None or self._sum[0] is not tree:
-            self._sum = (tree, sum_of(tree))
-        return self._sum[1]
 
     def _argv(self, call: CommandCall, files: LiveFiles) -> tuple[str, ...] | CommandResult:
         """The words to answer; or what the shell says of a program that it may not imagine."""

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.errors import record_label, singular
+from agentworld_sim.engines.table.errors import record_label, singular_table
 from agentworld_sim.engines.table.execution import Outcome
-from agentworld_sim.engines.table.generate import Maker, fitting_text
+from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
@@ -26,8 +25,10 @@ from agentworld_sim.engines.table.json_schemas import (
 )
 from agentworld_sim.engines.table.layout import MISSING, get, put
 from agentworld_sim.engines.table.operation import Output
+from agentworld_sim.engines.table.outputs import COUNTS, MESSAGES, SUCCESSES, TOTALS
 from agentworld_sim.engines.table.query import number, same
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.turns import Observation
@@ -45,8 +46,6 @@ class ValueFitter:
     maker: Maker
     roots: Sequence[Schema]
     known: FieldLookup
-    strict: bool = False
-    """Whether also values that are out of range, or none of those listed, give way."""
 
     def fit(self, value: Any, schema: Any, path: str = "", name: str = "") -> Any:
         """`value` as `schema` wants it."""
@@ -61,15 +60,16 @@ class ValueFitter:
         if choices:
             own = self._nearest(value, choices, own)
             kinds = set(types_of(own))
-        if self.strict and not _is_listed(value, own):
-            return self.maker.value(own, name or "value", path=path)
         if isinstance(value, dict) and ("object" in kinds or not kinds):
             return self._object(cast("dict[str, Any]", value), own, path)
         if isinstance(value, list) and ("array" in kinds or not kinds):
             return self._array(cast("list[Any]", value), own, path, name)
-        if not kinds or _type(value) in kinds or (_type(value) == "integer" and "number" in kinds):
-            return self._scalar(value, own, path, name)
-        return self._convert(value, own, kinds, path, name)
+        if "string" in kinds and isinstance(value, int | float):
+            return json.dumps(value)
+        if "integer" in kinds and isinstance(value, str) and (found := number(value)) is not None:
+            return int(found) if found == found.to_integral_value() else value
+        # An answer that has no place for records says only how it went.
+        return self._object({}, own, path) if "object" in kinds else cast("Any", value)
 
     def _nearest(self, value: Any, choices: Sequence[Any], own: Schema) -> Schema:
         """The alternative that fits the value best."""
@@ -80,19 +80,12 @@ class ValueFitter:
 
         def score(option: Schema) -> int:
             inner = not_null(option, self.roots) if alternatives(option) else option
-            kinds = set(types_of(inner))
-            fits = _type(value) in kinds or (_type(value) == "integer" and "number" in kinds)
-            points = 100 * fits + 50 * (not kinds)
+            fits = _fits_type(value, set(types_of(inner)))
+            points = 2 * fits + _is_listed(value, inner)
             if fits and isinstance(value, dict):
                 mine = set(cast("dict[str, Any]", value))
-                named = set(cast("Mapping[str, Any]", inner.get("properties") or {}))
-                needed = set(cast("list[str]", inner.get("required") or ()))
-                points += len(mine & named) - 2 * len(needed - mine)
-                constants = cast("Mapping[str, Any]", inner.get("properties") or {})
-                for key in mine & named:
-                    listed = _is_listed(cast("dict[str, Any]", value)[key], constants[key])
-                    points -= 0 if listed else 20
-            return points + (10 if _is_listed(value, inner) else 0)
+                points += mine >= set(cast("list[str]", inner.get("required") or ()))
+            return points
 
         best = max(options, key=score)
         return not_null(best, self.roots) if alternatives(best) else best
@@ -120,70 +113,17 @@ class ValueFitter:
     def _array(self, value: list[Any], own: Schema, path: str, name: str) -> list[Any]:
         first = cast("list[Any]", own.get("prefixItems") or [])
         items = own.get("items", {})
-        fitted = [
+        return [
             self.fit(one, first[place] if place < len(first) else items, f"{path}[{place}]", name)
             for place, one in enumerate(value)
         ]
-        if self.strict:
-            if own.get("uniqueItems") is True:
-                fitted = [
-                    one
-                    for place, one in enumerate(fitted)
-                    if not any(same(one, other) for other in fitted[:place])
-                ]
-            most = own.get("maxItems")
-            if isinstance(most, int):
-                fitted = fitted[:most]
-            least = own.get("minItems")
-            while isinstance(least, int) and len(fitted) < min(least, 1000):
-                fitted.append(self.maker.value(items, name, path=f"{path}[{len(fitted)}]"))
-        return fitted
-
-    def _scalar(self, value: Any, own: Schema, path: str, name: str) -> Any:
-        if not self.strict:
-            return value
-        if isinstance(value, str):
-            style = own.get("format")
-            made = fitting_text(value, own, self.maker.draw.derive(path))
-            return made if style is None or made == value else self._fill(own, path, name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return self.maker.number_within(value, own)
-        return value
-
-    def _convert(self, value: Any, own: Schema, kinds: set[str], path: str, name: str) -> Any:
-        """A value of another type that says the same, as far as there is one."""
-        if "string" in kinds:
-            if isinstance(value, dict | list):
-                return json.dumps(value, ensure_ascii=False, indent=2)
-            return json.dumps(value) if isinstance(value, bool) else str(value)
-        if kinds & {"integer", "number"} and (found := number(value)) is not None:
-            if found == found.to_integral_value() and abs(found) < 10**300:
-                return int(found)
-            if "number" in kinds:
-                return float(found)
-        if "boolean" in kinds and isinstance(value, str) and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-        if "array" in kinds:
-            return self._array([value], own, path, name)
-        if "object" in kinds:
-            return self._wrap(value, own, path)
-        return self._fill(own, path, name)
-
-    def _wrap(self, value: Any, own: Schema, path: str) -> dict[str, Any]:
-        """An object around a value: in the first property of its type."""
-        named = cast("Mapping[str, Any]", own.get("properties") or {})
-        for key, inner in named.items():
-            kinds = alternative_types(inner, self.roots)
-            if _type(value) in kinds or (_type(value) == "integer" and "number" in kinds):
-                return self._object({key: value}, own, path)
-        return self._object({}, own, path)
 
     def _fill(self, schema: Any, path: str, name: str) -> Any:
         """A value where there is none."""
         own = resolve_schema(schema, self.roots)
         kinds = alternative_types(own, self.roots)
         known = self.known(name, kinds, path.lstrip("."))
-        if known is not MISSING and known is not None and _is_expressible(known, kinds):
+        if known is not MISSING and known is not None:
             return self.fit(known, own, path, name)
         shallow = path.count(".") + path.count("[") <= _DEEPEST
         if "object" in kinds and "null" not in kinds and shallow:
@@ -191,26 +131,16 @@ class ValueFitter:
         return self.maker.value(own, name or "value", path=path.lstrip("."))
 
 
-def _is_expressible(value: Any, kinds: set[str]) -> bool:
-    """Whether a value can be said in one of these types."""
-    if _type(value) in kinds or not kinds or "string" in kinds:
-        return True
-    found = number(value) if "number" in kinds else None
-    return found is not None and abs(found) < 10**300
-
-
-def _type(value: Any) -> str:
+def _fits_type(value: Any, kinds: set[str]) -> bool:
     if value is None:
-        return "null"
+        return "null" in kinds
     if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
+        return "boolean" in kinds
+    if isinstance(value, int | float):
+        return "number" in kinds or ("integer" in kinds and value == int(value))
     if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+        return "string" in kinds
+    return ("array" if isinstance(value, list) else "object") in kinds
 
 
 def _is_listed(value: Any, schema: Any) -> bool:
@@ -239,23 +169,9 @@ _DONE = {
     "search": "found",
     "count": "counted",
 }
-_WENT_WELL = frozenset("success ok succeeded successful done valid exists acknowledged".split())
-_COUNTS = frozenset("count total total_count size n number_of_results num_results length".split())
-_MESSAGES = frozenset("message detail details msg confirmation info note text result".split())
-_STATES = frozenset(("status", "outcome"))
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedRecords:
-    """Records of other tables that an answer shows as well."""
-
-    path: str
-    records: Sequence[Mapping[str, Any]]
-
-
-def observation(
-    asked: TableRequest, outcome: Outcome, maker: Maker, further: Sequence[RelatedRecords] = ()
-) -> Observation:
+def observation(asked: TableRequest, outcome: Outcome, maker: Maker) -> Observation:
     """What the agent sees; `maker` fills in what the output schema demands and no record says.
 
     Raises:
@@ -263,7 +179,7 @@ def observation(
     """
     schema = asked.tool.output_schema
     unsaid = _unspecified_path(asked, schema)
-    value = _place_content(asked, outcome, None if unsaid else schema, further)
+    value = _place_content(asked, outcome, None if unsaid else schema)
     if schema is None:
         return Observation(text=text_of(value))
     if unsaid:
@@ -273,10 +189,7 @@ def observation(
     value = ValueFitter(maker, (schema, wanted), known.value).fit(value, schema)
     problem = _problem(schema, value)
     if problem is not None:
-        strict = ValueFitter(maker, (schema, wanted), known.value, strict=True).fit(value, schema)
-        if _problem(schema, strict) is not None:
-            raise NotComputed(f"no answer fits its output schema: {problem}")
-        value = strict
+        raise NotComputed(f"no answer fits its output schema: {problem}")
     if isinstance(value, dict) and (schema.get(_WRAPS) or _is_wrapped(schema)):
         return Observation(text=text_of(cast("dict[str, Any]", value)["result"]), structured=value)
     return Observation(text=text_of(value), structured=value)
@@ -317,13 +230,11 @@ def _problem(schema: Schema, value: Any) -> str | None:
         raise NotComputed(f"its output schema cannot be used: {error}") from None
 
 
-def _place_content(
-    asked: TableRequest, outcome: Outcome, schema: Schema | None, further: Sequence[RelatedRecords]
-) -> Any:
+def _place_content(asked: TableRequest, outcome: Outcome, schema: Schema | None) -> Any:
     """What was computed at the places where the answer carries it."""
     output = asked.operation.output
     does = asked.operation.does
-    around = _surroundings(asked, outcome, further)
+    around = _surroundings(asked, outcome)
     if does == "count":
         counted: dict[str, Any] = {}
         for place, value in around.items():
@@ -337,26 +248,22 @@ def _place_content(
     if not listed:
         content = items[0] if items else None
     path = output.records if listed else output.record
-    if listed and not path and schema is not None:
-        path = _first_list(schema)
     root: dict[str, Any] = {}
     if not path and not listed and isinstance(content, dict):
         root.update(cast("dict[str, Any]", content))
     elif not path and not around and not _counts(output):
         return content
     else:
-        put(root, path or ("items" if listed else singular(asked.table.name)), content)
+        put(root, path or ("items" if listed else singular_table(asked.table.name)), content)
     for place, value in around.items():
         put(root, place, value)
     return _numbers(asked, outcome, root, schema)
 
 
-def _surroundings(
-    asked: TableRequest, outcome: Outcome, further: Sequence[RelatedRecords]
-) -> dict[str, Any]:
+def _surroundings(asked: TableRequest, outcome: Outcome) -> dict[str, Any]:
     """What stands beside the records, by its path."""
     output, given = asked.operation.output, asked.given
-    around = {**output.fixed, **{one.path: list(one.records) for one in further}}
+    around = dict(output.fixed)
     around |= {place: given[name] for place, name in output.arguments.items() if name in given}
     if output.message is not None:
         around[output.message] = _message(asked, outcome)
@@ -373,10 +280,6 @@ def _numbers(
         put(root, output.total, len(outcome.records) if outcome.total is None else outcome.total)
     if output.count is not None:
         put(root, output.count, outcome.total if counting else len(outcome.records))
-    if counting and output.total is None and output.count is None and schema is not None:
-        path = _first_number(schema)
-        if path:
-            put(root, path, outcome.total)
     if output.more is not None:
         put(root, output.more, outcome.more)
     if output.cursor is not None and (outcome.cursor is not None or _needs(schema, output.cursor)):
@@ -413,24 +316,6 @@ def _select_fields(asked: TableRequest, record: Mapping[str, Any]) -> dict[str, 
     return shown
 
 
-def _first_list(schema: Schema) -> str:
-    """The first property that is a list, of an answer that is an object."""
-    own = at(schema, "", (schema,))
-    if "array" in alternative_types(own, (schema,)):
-        return ""
-    for name, inner in properties_of(own, (schema,)).items():
-        if "array" in alternative_types(inner, (schema,)):
-            return name
-    return ""
-
-
-def _first_number(schema: Schema) -> str:
-    for name, inner in properties_of(at(schema, "", (schema,)), (schema,)).items():
-        if {"integer", "number"} & alternative_types(inner, (schema,)):
-            return name
-    return ""
-
-
 def _message(asked: TableRequest, outcome: Outcome) -> str:
     """What was done, for people."""
     table, done = asked.table, _DONE[asked.operation.does]
@@ -438,7 +323,11 @@ def _message(asked: TableRequest, outcome: Outcome) -> str:
         key = [get(outcome.records[0], path) for path in table.key]
         return f"{record_label(table.name, key)} {done}"
     count = len(outcome.records) if outcome.total is None else outcome.total
-    what = singular(table.name) if count == 1 else table.name.rpartition("__")[2].replace("_", " ")
+    what = (
+        singular_table(table.name)
+        if count == 1
+        else table.name.rpartition("__")[2].replace("_", " ")
+    )
     return f"{count} {what} {done}"
 
 
@@ -452,12 +341,12 @@ class _FieldMeanings:
     def value(self, name: str, kinds: set[str], path: str) -> Any:
         """The value of a field that the schema demands and the computed content lacks; `path` has places in lists."""
         record = self._record(path)
-        word = times.snake(name)
+        word = snake(name)
         if record is not None:
             found = get(record, name, MISSING)
             if found is not MISSING:
                 return found
-            own = singular(self.asked.table.name).replace(" ", "_")
+            own = singular_table(self.asked.table.name).replace(" ", "_")
             ends = ("id", "key", "number", "name", "slug")
             if word in {f"{own}_{end}" for end in ends} | {"key", "deleted_id", "id"}:
                 return get(record, self.asked.table.key[-1]) if self.asked.table.key else MISSING
@@ -466,26 +355,14 @@ class _FieldMeanings:
         return self._of_answer(name, word, kinds)
 
     def _of_answer(self, name: str, word: str, kinds: set[str]) -> Any:
-        outcome = self.outcome
         if name == (self.asked.operation.output.cursor or "").rpartition(".")[2]:
             # The last page has none; the one that fetched it would fetch it again.
             return "" if "string" in kinds else MISSING
-        if name in self.asked.given:
-            return self.asked.given[name]
-        done = _DONE[self.asked.operation.does]
-        if "boolean" in kinds:
-            if word in _WENT_WELL or word in (done, "removed", "added", "changed"):
-                return True
-            if word in ("has_more", "more", "has_next", "has_next_page", "truncated"):
-                return outcome.more
-        if kinds & {"integer", "number"} and (word in _COUNTS or word.endswith("_count")):
-            return len(outcome.records) if outcome.total is None else outcome.total
-        if "string" in kinds:
-            if word in _MESSAGES:
-                return _message(self.asked, outcome)
-            if word in _STATES:
-                return done if self.asked.operation.does in ("create", "delete") else "success"
-        return MISSING
+        if "boolean" in kinds and word in SUCCESSES:
+            return True
+        if kinds & {"integer", "number"} and word in COUNTS | TOTALS:
+            return len(self.outcome.records) if self.outcome.total is None else self.outcome.total
+        return _message(self.asked, self.outcome) if word in MESSAGES else MISSING
 
     def _record(self, path: str) -> Mapping[str, Any] | None:
         """The record that a place in the answer is of."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from agentworld_sim.engines.table import errors, times
-from agentworld_sim.engines.table.database import Database, Query, key_number
 from agentworld_sim.engines.table.expressions import (
     CannotEvaluate,
     evaluate,
@@ -16,7 +15,6 @@ from agentworld_sim.engines.table.expressions import (
     is_true,
 )
 from agentworld_sim.engines.table.generate import Maker
-from agentworld_sim.engines.table.initial_rows import roots_of
 from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolve_schema
 from agentworld_sim.engines.table.keys import next_key, project_of
 from agentworld_sim.engines.table.layout import (
@@ -30,9 +28,12 @@ from agentworld_sim.engines.table.layout import (
     record_path,
     scope_of,
 )
+from agentworld_sim.engines.table.operation import Role
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import SAME, Filter, order_fields
+from agentworld_sim.engines.table.record_index import Query, RecordIndex, key_number
 from agentworld_sim.engines.table.request import TableRequest
+from agentworld_sim.engines.table.words import snake
 
 MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
 """Fields that hold the caller's own fields: an update changes those of them that it mentions."""
@@ -56,10 +57,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Execution:
-    """One call, on a database that the caller marked and may roll back."""
+    """One call, on an index that the caller marked and may roll back."""
 
     asked: TableRequest
-    database: Database
+    index: RecordIndex
     values: Mapping[str, Any]
     """The world's values."""
     clock_us: int
@@ -73,20 +74,22 @@ class Execution:
         does = self.asked.operation.does
         if does in ("create", "upsert", "list", "search", "count"):
             self._require_parents(self.asked.scope)
-        if does == "create":
-            return self._create()
-        if does in ("list", "search"):
-            return self._list()
-        if does == "count":
-            self._require({})
-            return Outcome(total=self.database.count(self._table, self._query()))
-        if does == "read":
-            return self._read()
-        if does == "update":
-            return self._update()
-        if does == "upsert":
-            return self._upsert()
-        return self._delete()
+        match does:
+            case "create":
+                return self._create()
+            case "list" | "search":
+                return self._list()
+            case "count":
+                self._require({})
+                return Outcome(total=len(self.index.find(self._table, self._query())))
+            case "read":
+                return self._read()
+            case "update":
+                return self._update()
+            case "upsert":
+                return self._upsert()
+            case "delete":
+                return self._delete()
 
     @property
     def _table(self) -> str:
@@ -100,17 +103,17 @@ class Execution:
             name, _, named = where.partition(".")
             parent = self.asked.plan.tables.get(name)
             value = get(given, path)
-            if value is None or parent is None or not self.database.has(name):
+            if value is None or parent is None or not self.index.has(name):
                 continue
             shared = [one for one in parent.scope if get(given, one) is not None and one != path]
             filters = [Filter(one, SAME, get(given, one)) for one in shared]
             filters.append(Filter(named, SAME, value))
             # Where nothing ever makes one, nobody could have named it.
-            known = self.database.count(name, Query()) or any(
+            known = self.index.find(name, Query()) or any(
                 one.table == name and one.does in ("create", "upsert")
                 for one in self.asked.plan.operations.values()
             )
-            if known and not self.database.count(name, Query(filters=filters)):
+            if known and not self.index.find(name, Query(filters=filters)):
                 raise errors.not_found(name, [value])
 
     def _read(self) -> Outcome:
@@ -125,8 +128,9 @@ class Execution:
         query = replace(self._query(), sort=path, descending=down)
         limit = self.asked.limit()
         offset = self.asked.offset(limit)
-        total = self.database.count(self._table, query)
-        found = list(self.database.find(self._table, query, limit=limit, offset=offset))
+        every = self.index.find(self._table, query)
+        total = len(every)
+        found = every[offset:] if limit is None else every[offset : offset + limit]
         more = offset + len(found) < total and bool(limit)
         outcome = self._outcome(found)
         outcome.several, outcome.total, outcome.more = True, total, more
@@ -149,10 +153,10 @@ class Execution:
         keys = self.asked.keys
         if keys is None:
             query = replace(self._query(), filters=[*self._conditions()])
-            found = list(self.database.find(self._table, query, limit=1))
+            found = self.index.find(self._table, query)
             if not found:
                 raise errors.not_found(self._table, list(self.asked.scope.values()))
-            return found
+            return list(found[:1])
         named: list[StoredRecord] = []
         for key in keys:
             found_one = self._at(key)
@@ -181,9 +185,9 @@ class Execution:
         whole = all(path in scope for path in table.scope)
         if whole and table.key and set(key) - set(table.scope) == set(table.key):
             wanted = [*(scope[path] for path in table.scope), *(key[path] for path in table.key)]
-            return self.database.at(self._table, join_values(wanted))
+            return self.index.at(self._table, join_values(wanted))
         filters = [Filter(path, SAME, value) for path, value in {**scope, **key}.items()]
-        return next(self.database.find(self._table, Query(filters=filters), limit=1), None)
+        return next(iter(self.index.find(self._table, Query(filters=filters))), None)
 
     # Writing
 
@@ -203,45 +207,40 @@ class Execution:
     def _base(self) -> dict[str, Any]:
         """What every record that the call makes has."""
         record: dict[str, Any] = {}
-        for path, value in self.asked.scope.items():
-            put(record, path, value)
-        for path, value in self.asked.operation.fixed.items():
-            put(record, path, value)
-        for path, value in self._fields_given().items():
+        given = self._fields_given("field", "key")
+        for path, value in {**self.asked.scope, **self.asked.operation.fixed, **given}.items():
             put(record, path, value)
         return record
 
-    def _fields_given(self) -> dict[str, Any]:
-        roles = self.asked.arguments_with("field", "key")
+    def _fields_given(self, *roles: Role) -> dict[str, Any]:
         return {
             argument.field or name: self.asked.coerce(
                 argument.field or name, self.asked.resolve_value(argument, value)
             )
-            for name, argument, value in roles
+            for name, argument, value in self.asked.arguments_with(*roles)
         }
 
     def _insert(self, record: dict[str, Any], draw: SeededRandom) -> StoredRecord:
         table = self.asked.table
         self._complete(record, draw)
         self._require(record)
-        number = self.database.next_number(self._table)
+        number = self.index.next_number(self._table)
         key = key_of(record, table, number)
-        if self.database.at(self._table, key) is not None:
+        if self.index.at(self._table, key) is not None:
             raise errors.already_exists(self._table, [get(record, path) for path in table.key])
         return self._put(StoredRecord(key, number, record))
 
     def _complete(self, record: dict[str, Any], draw: SeededRandom) -> None:
         """What the server itself adds: times, the fields it always has, and last the key."""
         table = self.asked.table
-        roots = roots_of(self.asked.plan, self._table)
-        latest = self.database.latest(self._table) or {}
-        maker = Maker(draw=draw, clock_us=self.clock_us, roots=roots, new=True, moments=latest)
+        latest = self.index.latest(self._table) or {}
+        maker = Maker(draw=draw, clock_us=self.clock_us, new=True, moments=latest)
         for name, schema in table.fields.items():
             if name in table.key or get(record, name, MISSING) is not MISSING:
                 continue
-            own = resolve_schema(schema, roots)
+            own = resolve_schema(schema)
             if self._is_stamp(name):
-                form = not_null(own, roots)
+                form = not_null(own)
                 record[name] = times.format_moment(self.clock_us, name, form, latest.get(name))
             elif "default" in own:
                 record[name] = copy.deepcopy(own["default"])
@@ -252,10 +251,9 @@ class Execution:
                 put(record, path, self._next_key(path, record, draw.derive("key", path)))
 
     def _is_stamp(self, name: str) -> bool:
-        if times.snake(name) not in times.MADE | times.CHANGED:
+        if snake(name) not in times.MADE | times.CHANGED:
             return False
-        roots = roots_of(self.asked.plan, self._table)
-        kinds = alternative_types(self.asked.table.fields.get(name, {}), roots)
+        kinds = alternative_types(self.asked.table.fields.get(name, {}))
         return not kinds or bool(kinds & {"string", "integer", "number"})
 
     def _next_key(self, path: str, record: Mapping[str, Any], draw: SeededRandom) -> Any:
@@ -263,8 +261,8 @@ class Execution:
         # `ENG-12` says to what it belongs.
         own = not self._named_alone or bool(project_of(path, record))
         scope = scope_of(record, table) if own else None
-        highest, like = self.database.highest(self._table, scope)
-        latest = self.database.latest(self._table)
+        highest, like = self.index.highest(self._table, scope)
+        latest = self.index.latest(self._table)
         if like is None and latest is not None:
             like = get(latest, path)
         gone = self._value(record_path(self._table, HIGHEST + (scope or "")))
@@ -274,14 +272,14 @@ class Execution:
         def is_taken(key: Any) -> bool:
             if last and scope is None:
                 asked = Query(filters=[Filter(path, SAME, key)])
-                return self.database.count(self._table, asked) > 0
+                return bool(self.index.find(self._table, asked))
             named = [key if one == path else get(record, one) for one in table.key]
             wanted = join_values([*place, *named])
-            return last and self.database.at(self._table, wanted) is not None
+            return last and self.index.at(self._table, wanted) is not None
 
         return next_key(
             path,
-            not_null(table.fields.get(path, {}), roots_of(self.asked.plan, self._table)),
+            not_null(table.fields.get(path, {})),
             record,
             table=self._table,
             highest=max(highest, gone or 0),
@@ -308,7 +306,7 @@ class Execution:
 
     def _update(self) -> Outcome:
         items = self.asked.items()
-        changes = {**self.asked.operation.fixed, **self._fields_to_change()}
+        changes = {**self.asked.operation.fixed, **self._fields_given("field")}
         if items is not None and self.asked.keys is not None and not self.asked.carries_list:
             # The record is named beside an object that holds what changes.
             changes, items = {**changes, **{k: v for one in items for k, v in one.items()}}, None
@@ -326,14 +324,6 @@ class Execution:
         outcome = self._outcome(done)
         outcome.several = True
         return outcome
-
-    def _fields_to_change(self) -> dict[str, Any]:
-        return {
-            argument.field or name: self.asked.coerce(
-                argument.field or name, self.asked.resolve_value(argument, value)
-            )
-            for name, argument, value in self.asked.arguments_with("field")
-        }
 
     def _change(self, before: StoredRecord, changes: Mapping[str, Any]) -> StoredRecord:
         table = self.asked.table
@@ -354,16 +344,16 @@ class Execution:
                 raise errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
             put(record, path, value)
         for name in dict.fromkeys([*table.fields, *record]):
-            stamped = times.snake(name) in times.CHANGED and self._is_stamp(name)
+            stamped = snake(name) in times.CHANGED and self._is_stamp(name)
             if stamped and name not in changes and name not in self.asked.operation.changes:
-                form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
+                form = not_null(table.fields.get(name, {}))
                 example = before.record.get(name)
                 record[name] = times.format_moment(self.clock_us, name, form, example)
         if any(get(record, path) != get(before.record, path) for path in table.parents):
             self._require_parents(record)
         key = key_of(record, table, before.number)
         if key != before.key:
-            if self.database.at(self._table, key) is not None:
+            if self.index.at(self._table, key) is not None:
                 named = [get(record, path) for path in table.key]
                 raise errors.already_exists(self._table, named)
             self._forget(before)
@@ -401,14 +391,14 @@ class Execution:
     # Keeping
 
     def _put(self, stored: StoredRecord) -> StoredRecord:
-        stored = order_fields(stored, self.asked.table, roots_of(self.asked.plan, self._table))
-        self.database.put(self._table, stored)
+        stored = order_fields(stored, self.asked.table)
+        self.index.put(self._table, stored)
         self.written[record_path(self._table, stored.key)] = stored.to_json()
         return stored
 
     def _forget(self, stored: StoredRecord) -> None:
         table = self.asked.table
-        self.database.remove(self._table, stored.key)
+        self.index.remove(self._table, stored.key)
         self.written[record_path(self._table, stored.key)] = None
         number = key_number(get(stored.record, table.key[-1])) if table.key else None
         if number is None or not table.generated_key:
@@ -431,13 +421,14 @@ class Execution:
 
     def _outcome(self, found: Sequence[StoredRecord]) -> Outcome:
         return Outcome(
-            records=[dict(one.record) for one in found],
+            # Whoever gets the answer may change it.
+            records=[copy.deepcopy(dict(one.record)) for one in found],
             several=self.asked.is_plural,
             keys=[one.key for one in found],
         )
 
     def _fields(self) -> list[str]:
         """The fields that records have."""
-        latest = self.database.latest(self._table) or {}
+        latest = self.index.latest(self._table) or {}
         table = self.asked.table
         return list(dict.fromkeys([*table.fields, *latest, *table.key, *table.scope]))

@@ -20,11 +20,11 @@ _DIGITS = 308
 """Numbers beyond 10 to this are no JSON numbers that others can read."""
 
 _ALLOWED: tuple[type[ast.AST], ...] = (
-    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
-    *(ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Tuple, ast.Load),
-    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.UAdd, ast.USub),
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call),
+    *(ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Load),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.UAdd, ast.USub),
     *(ast.And, ast.Or, ast.Not, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
-    *(ast.In, ast.NotIn, ast.Is, ast.IsNot),
+    *(ast.In, ast.NotIn),
 )
 
 FUNCTIONS = ("min", "max", "round", "abs", "len", "sum")
@@ -43,8 +43,8 @@ def evaluate(expression: str, record: Mapping[str, Any], arguments: Mapping[str,
     """What `expression` gives.
 
     Args:
-        expression: As in Python: `+ - * / // %`, `min max round abs len sum`, comparisons, `and`,
-            `or`, `not`, `A if B else C`, names, `record.NAME` and `arguments.NAME`.
+        expression: As in Python: `+ - * /`, `min max round abs len sum`, comparisons, `and`,
+            `or`, `not`, names, `record.NAME` and `arguments.NAME`.
         record: The record's fields.
         arguments: The call's arguments.
 
@@ -91,7 +91,7 @@ def parse_expression(expression: str) -> ast.Expression:
         if not isinstance(node, _ALLOWED):
             raise UsageError(
                 f"{expression!r} uses {type(node).__name__}; an expression has names, numbers, texts,"
-                f" + - * / // %, comparisons, and, or, not, and {', '.join(FUNCTIONS)}."
+                f" + - * /, comparisons, and, or, not, and {', '.join(FUNCTIONS)}."
             )
         if isinstance(node, ast.Call) and (
             not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords
@@ -149,8 +149,6 @@ class _Evaluation:
             return value
         if isinstance(node, ast.Compare):
             return self._comparison(node)
-        if isinstance(node, ast.IfExp):
-            return self._value(node.body if self._value(node.test) else node.orelse)
         if isinstance(node, ast.Call):
             return self._call(cast("ast.Name", node.func).id, list(map(self._value, node.args)))
         return [self._value(one) for one in cast("ast.List", node).elts]
@@ -247,26 +245,15 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] =
     ast.Sub: _EXACT.subtract,
     ast.Mult: _EXACT.multiply,
     ast.Div: _EXACT.divide,
-    ast.FloorDiv: lambda one, other: _floor_divide(one, other),
-    ast.Mod: lambda one, other: _EXACT.subtract(
-        one, _EXACT.multiply(_floor_divide(one, other), other)
-    ),
 }
 
 
-def _floor_divide(one: Decimal, other: Decimal) -> Decimal:
-    """The quotient, rounded down as Python does."""
-    whole = _EXACT.divide_int(one, other)
-    exact = _EXACT.multiply(whole, other) == one
-    return whole if exact or (one < 0) == (other < 0) else _EXACT.subtract(whole, Decimal(1))
-
-
 def _compare(op: ast.cmpop, left: Any, right: Any) -> bool:
-    if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot):
+    if isinstance(op, ast.Eq | ast.NotEq):
         one, other = number_of(left), number_of(right)
         numbers = one is not None and other is not None
         equal = one == other if numbers else same(_json(left), _json(right))
-        return equal is isinstance(op, ast.Eq | ast.Is)
+        return equal is isinstance(op, ast.Eq)
     if isinstance(op, ast.In | ast.NotIn):
         if isinstance(right, str):
             found = isinstance(left, str) and left in right

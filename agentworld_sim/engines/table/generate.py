@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
+
+from rstr import Rstr
 
 from agentworld_sim.engines.table import plausible, times
 from agentworld_sim.engines.table.json_schemas import (
@@ -20,8 +24,8 @@ from agentworld_sim.engines.table.json_schemas import (
 )
 from agentworld_sim.engines.table.plausible import STATES, SeededRandom
 from agentworld_sim.engines.table.query import number, same
-from agentworld_sim.engines.table.regex_text import text_for
-from agentworld_sim.schema.limits import pattern_fits
+from agentworld_sim.engines.table.words import singular, snake
+from agentworld_sim.schema.limits import in_python, is_pattern, pattern_fits
 
 _DEEPEST = 6
 """Objects inside objects; deeper ones hold only what they must."""
@@ -46,13 +50,8 @@ class Maker:
     def value(
         self, schema: Any, name: str, *, about: str = "", path: str = "", depth: int = 0
     ) -> Any:
-        """A value that fits `schema`, as far as that can be seen to.
-
-        Args:
-            about: The name of what is around it.
-            path: Where it stands in the record; `name` by default.
-            depth: How many objects are around it.
-        """
+        """A value that fits `schema`, as far as that can be seen to, for a field inside of what is named
+        `about`; `path` is its place in the record, `name` by default."""
         roots = self.roots
         if isinstance(schema, Mapping):
             roots = (*roots, cast("Schema", schema))
@@ -114,14 +113,7 @@ class Maker:
             return self._number(kind, schema, place)
         if kind == "null":
             return None
-        if not kind and not _says_text(schema):
-            return self._any(place)
         return self._text(schema, place)
-
-    def _any(self, place: plausible.FieldContext) -> Any:
-        if place.name.endswith("s") and times.snake(place.name) in ("tags", "labels", "topics"):
-            return []
-        return self._text({}, place)
 
     def _object(self, schema: Schema, place: plausible.FieldContext, depth: int) -> dict[str, Any]:
         required = set(cast("list[str]", schema.get("required", ())))
@@ -131,8 +123,6 @@ class Maker:
             wanted = name in required or (depth < 2 and not self.new)
             if not wanted or (depth >= _DEEPEST and name not in required):
                 continue
-            if depth > _DEEPEST * 3:
-                break
             made[name] = self.value(
                 inner, name, about=place.name, path=f"{place.path}.{name}", depth=depth + 1
             )
@@ -145,8 +135,6 @@ class Maker:
                 path=f"{place.path}.{name}",
                 depth=depth + 1,
             )
-        for number_ in range(len(made), int(schema.get("minProperties", 0))):
-            made[f"field_{number_ + 1}"] = self.value({"type": "string"}, "value", depth=depth + 1)
         return made
 
     def _array(self, schema: Schema, place: plausible.FieldContext, depth: int) -> list[Any]:
@@ -162,7 +150,7 @@ class Maker:
             inner = first[len(made)] if len(made) < len(first) else items
             one = self.value(
                 inner,
-                _one(place.name),
+                singular(place.name),
                 about=place.name,
                 path=f"{place.path}.{tries}",
                 depth=depth + 1,
@@ -174,7 +162,7 @@ class Maker:
         return made
 
     def _number(self, kind: str, schema: Schema, place: plausible.FieldContext) -> int | float:
-        name = times.snake(place.name)
+        name = snake(place.name)
         if name == "id":
             # Not the key, so it says nothing; it only must not be another's.
             guess: float = 100_000_000 + place.own.below(900_000_000)
@@ -196,7 +184,7 @@ class Maker:
         if self.new and (style in ("date", "date-time") or _is_stamp(place.name, style)):
             example = self.moments.get(place.name)
             guess = str(times.format_moment(self.clock_us, place.name, schema, example))
-        elif self.new and times.snake(place.name) in ("status", "state"):
+        elif self.new and snake(place.name) in ("status", "state"):
             guess = STATES[0]
         else:
             guess = plausible.text(place, style)
@@ -253,15 +241,72 @@ def _bound(schema: Schema, name: str) -> Decimal | None:
 
 
 def _is_stamp(name: str, style: str) -> bool:
-    return not style and times.snake(name) in times.MADE | times.CHANGED
+    return not style and snake(name) in times.MADE | times.CHANGED
 
 
-def _says_text(schema: Schema) -> bool:
-    return bool({"format", "pattern", "minLength", "maxLength"} & schema.keys())
+LONGEST_REPETITION = 4096
 
 
-def _one(name: str) -> str:
-    """`tags` → `tag`."""
-    if name.endswith("ies"):
-        return name[:-3] + "y"
-    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
+def text_for(
+    pattern: str, draw: SeededRandom, *, tries: int = 8, least: int = 0, most: int | None = None
+) -> str | None:
+    """A text of `least` to `most` characters that fits `pattern`; `None` when none was found in so
+    many tries: a text of a look-ahead may fail."""
+    if not is_pattern(pattern):
+        # What is no pattern fits any text, and says nothing of what to write.
+        return None
+    written = _without_properties(in_python(pattern))
+    for attempt in range(tries):
+        try:
+            text = _Writer(draw.derive("pattern", attempt), least).xeger(written)
+        except (re.error, RecursionError, OverflowError, LookupError, ValueError):
+            return None
+        if pattern_fits(pattern, text) and (most is None or len(text) <= most):
+            return text
+    return None
+
+
+_CLASS = re.compile(r"\[(?:\\.|[^\]\\])*\]")
+_PROPERTY = re.compile(r"\\p\{([LN])\w*\}")
+
+
+def _without_properties(pattern: str) -> str:
+    """With members of `\\p{L}` and `\\p{N}` in their place: Python knows no properties."""
+    members = {"L": "a-z", "N": "0-9"}
+    inside = _CLASS.sub(lambda found: _PROPERTY.sub(lambda one: members[one[1]], found[0]), pattern)
+    return _PROPERTY.sub(lambda one: f"[{members[one[1]]}]", inside)
+
+
+class _Writer(Rstr):
+    """Writes short, plain texts, and the same ones in every process.
+
+    As it is, rstr takes the members of `[^…]` in the order of a set, repeats up to a hundred times and
+    takes `.` for any printable character.
+    """
+
+    def __init__(self, draw: SeededRandom, least: int) -> None:
+        super().__init__(random.Random(draw.number("text")))
+        self._least = least
+        self._cases = {**self._cases, "any": self._any, "assert": self._nothing}
+
+    def _any(self, _: Any) -> str:
+        return self.lowercase(1)
+
+    def _nothing(self, _: Any) -> str:
+        return ""
+
+    def _handle_in(self, value: Any) -> str:
+        members = [one for state in value for one in self._handle_state(state)]
+        if members[0] is False:
+            held = set(members)
+            members = [chr(code) for code in range(32, 127) if chr(code) not in held]
+        plain = [one for one in members if one.isdigit() or ("a" <= one <= "z")]
+        return self._random.choice(plain or members)
+
+    def _handle_repeat(self, start_range: int, end_range: int, value: Any) -> str:
+        if end_range > LONGEST_REPETITION:
+            start_range = max(start_range, self._least, 1)
+            end_range = start_range + 7
+        else:
+            end_range = min(end_range, max(start_range, self._least) + 12)
+        return super()._handle_repeat(start_range, end_range, value)

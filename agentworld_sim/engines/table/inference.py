@@ -1,21 +1,18 @@
-"""What a scenario's corrections leave unsaid, filled in from the tables they are about."""
+"""What the tools of a world do together: inferred, and corrected by what a scenario says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
-from agentworld_sim.engines.table.argument_roles import fixed_values, has_state, roles
-from agentworld_sim.engines.table.corroboration import derived_total_problem, support_problem
+from agentworld_sim.engines.table.argument_roles import fixed_values, roles
 from agentworld_sim.engines.table.describing import (
     describe,
     keys_of,
-    record_shape,
-    records_argument,
     table_name_of,
 )
-from agentworld_sim.engines.table.json_schemas import kind_of, properties
+from agentworld_sim.engines.table.json_schemas import item_of, kind_of, properties
 from agentworld_sim.engines.table.operation import (
     DEFAULT_KEY,
     EVERY,
@@ -47,23 +44,21 @@ def with_key(operation: Operation, table: Table) -> Operation:
     `ticket_id: key` says that the argument names a record, and no field. Where the records have no
     `ticket_id`, it names them by their only key; looked for under its own name, none would be found.
     """
-    if len(table.key) != 1:
+    keys = {name: one for name, one in operation.arguments.items() if one.role == "key"}
+    known = {*table.fields, *table.scope, *table.key}
+    own = [name for name, one in keys.items() if one.field in ("", name) and name not in known]
+    named = any(one.field in table.key for one in keys.values())
+    if len(table.key) != 1 or len(own) != 1 or named:
         return operation
-    [key] = table.key
-    known = {*table.fields, *table.scope, key}
-    own = {
-        name: Argument("key", field=key, compare=one.compare, values=one.values)
-        for name, one in operation.arguments.items()
-        if one.role == "key" and one.field in ("", name) and name not in known
-    }
-    if len(own) != 1 or any(
-        one.role == "key" and one.field == key for one in operation.arguments.values()
-    ):
-        return operation
-    return replace(operation, arguments={**operation.arguments, **own})
+    key = replace(keys[own[0]], field=table.key[0])
+    return replace(operation, arguments={**operation.arguments, own[0]: key})
 
 
-__all__ = ["with_key"]
+_REASONS = {
+    "scope": "says to what it belongs, as in the table's other tools",
+    "records": "holds whole records",
+}
+"""Role of arguments to what is said of them."""
 
 
 def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:
@@ -75,13 +70,12 @@ def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tup
     if keys := by_role.get("key"):
         fields = sorted({operation.arguments[name].field for name in keys})
         reasons.append(f"{_list(keys)} names a record by its {_list(fields)}")
-    if scope := by_role.get("scope"):
-        reasons.append(f"{_list(scope)} says to what it belongs, as in the table's other tools")
+    reasons += [
+        f"{_list(by_role[role])} {one}" for role, one in _REASONS.items() if role in by_role
+    ]
     if fields := by_role.get("field"):
         what = "are compared with" if operation.does in ("list", "search", "count") else "become"
         reasons.append(f"{_list(fields)} {what} fields")
-    if records := by_role.get("records"):
-        reasons.append(f"{_list(records)} holds whole records")
     for name, value in operation.fixed.items():
         reasons.append(f"the name says {name} = {value!r}")
     if operation.output.schema is not None and operation.output.records:
@@ -99,33 +93,19 @@ def _list(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def link_nounless_tools(groups: list[ToolGroup]) -> None:
-    """Moves such tools to the table whose records they list: `read_graph` lists `entities`."""
+def _link_listed_tools(groups: list[ToolGroup]) -> None:
+    """Moves tools without a table of their own to the one whose records their output lists:
+    `list_emails_metadata` lists `emails`."""
     made = {_bare(group): group for group in groups if group.select("create", "upsert")}
     for group in [one for one in groups if _bare(one) not in made]:
-        for read in list(group.readings):
-            if read.does not in ("read", "list", "search"):
-                continue
-            target = _listed_group(read, group, made)
-            if target is None:
-                continue
-            group.readings.remove(read)
-            if read.does == "read" and not read.required:
-                read.does = "list"
-            read.stated_noun = target.noun
-            target.readings.append(read)
-            target.readings.sort(key=lambda one: one.name)
-            target.answers[read.name] = read_output_schema(read)
-    for group in groups:
-        for read in group.select("list"):
-            shown = {
-                snake(path.rpartition(".")[2])
-                for path in group.answers[read.name].lists
-                if not read.arguments
-            }
-            for other in made.values():
-                other.shown = other.shown or (other is not group and _bare(other) in shown)
-    _link_facets(groups)
+        for read in group.select("list", "search"):
+            target = _listed_group(group.answers[read.name].lists, made)
+            if target is not None:
+                group.readings.remove(read)
+                read.stated_noun = target.noun
+                target.readings.append(read)
+                target.readings.sort(key=lambda one: one.name)
+                target.answers[read.name] = read_output_schema(read)
     groups[:] = [group for group in groups if group.readings]
 
 
@@ -133,37 +113,17 @@ def _bare(group: ToolGroup) -> str:
     return group.name.rpartition("__")[2]
 
 
-def _link_facets(groups: list[ToolGroup]) -> None:
-    """`get_order_status` reads an order, if its output has nothing but an order's fields."""
-    by_noun = {(group.space, group.noun): group for group in groups}
-    for group in groups:
-        whole = by_noun.get((group.space, group.noun[:-1]))
-        if whole is None or any(read.does != "read" for read in group.readings):
-            continue
-        records = [answers.record for answers in whole.answers.values() if answers.record]
-        known = {snake(name) for record in records for name in properties(record)}
-        for read in list(group.readings):
-            record = group.answers[read.name].record
-            if record is not None and {snake(name) for name in properties(record)} <= known:
-                group.readings.remove(read)
-                whole.readings.append(read)
-                whole.answers[read.name] = group.answers[read.name]
-
-
-def _listed_group(read: Reading, group: ToolGroup, made: dict[str, ToolGroup]) -> ToolGroup | None:
-    """The table whose name stands first over a list in the output, if its records look alike."""
-    for path, item in group.answers[read.name].lists.items():
+def _listed_group(
+    lists: Mapping[str, dict[str, Any]], made: Mapping[str, ToolGroup]
+) -> ToolGroup | None:
+    """The table whose name stands over a list in the output, if its records look alike."""
+    for path, item in lists.items():
         target = made.get(snake(path.rpartition(".")[2]))
         if target is None:
             continue
-        taken = {
-            snake(name)
-            for maker in target.select("create", "upsert")
-            for shape in maker.arguments.values()
-            for name in (properties(shape) or properties(shape.get("items") or {}))
-        } | {snake(name) for maker in target.select("create", "upsert") for name in maker.arguments}
-        shown = {snake(name) for name in properties(item)}
-        if len(taken & shown) > 1:
+        makers = target.select("create", "upsert")
+        taken = {snake(name) for maker in makers for name in maker.arguments}
+        if len(taken & {snake(name) for name in properties(item)}) > 1:
             return target
     return None
 
@@ -199,14 +159,10 @@ def plan_of(
     operations: Mapping[str, Operation] | None = None,
     tables: Mapping[str, Table] | None = None,
 ) -> Plan:
-    """What the tools of a world do together.
+    """What the tools of a world do together, those aside that other engines answer.
 
-    Args:
-        tools: The tools; those that other engines answer are left aside. A tool whose `binds_to` is
-            of the table engine is taken as one that works on records, whatever else there is.
-        operations: What a scenario says of single tools; it wins over what is inferred, argument by
-            argument.
-        tables: What a scenario says of tables; it wins, field by field.
+    What a scenario says of single tools (`operations`) wins over what is inferred, argument by argument;
+    what it says of tables, field by field.
     """
     said = operations or _NO_OPERATIONS
     named = {tool.name: tool for tool in tools if is_candidate(tool, said)}
@@ -221,7 +177,7 @@ def plan_of(
         else:
             readings.append(read)
     groups = group_tools(readings)
-    link_nounless_tools(groups)
+    _link_listed_tools(groups)
     found: dict[str, Operation] = {}
     made: dict[str, Table] = {}
     for group in groups:
@@ -266,23 +222,15 @@ def plan_of(
 
 def _read(tool: ToolSpec, said: Operation | None) -> Reading | str:
     """The reading of a tool, with what a binding or a scenario says of it."""
+    does, _, table = (tool.binds_to or "").removeprefix(PREFIX).partition(":")
     if said is not None:
-        read = read_tool(tool, said.does)
-        if not isinstance(read, str):
-            read.stated_noun = _noun_of(said.table)
-        return read
-    if tool.binds_to is not None and "/" in tool.binds_to:
-        does, _, table = tool.binds_to.removeprefix(PREFIX).partition(":")
-        if does in get_args(Does) and table:
-            read = read_tool(tool, cast("Does", does))
-            if not isinstance(read, str):
-                read.stated_noun = _noun_of(table)
-            return read
-    return read_tool(tool)
-
-
-def _noun_of(table: str) -> tuple[str, ...]:
-    return singulars(table.rpartition("__")[2])
+        does, table = said.does, said.table
+    if does not in get_args(Does) or not table:
+        return read_tool(tool)
+    read = read_tool(tool, cast("Does", does))
+    if not isinstance(read, str):
+        read.stated_noun = singulars(table.rpartition("__")[2])
+    return read
 
 
 def _operations(
@@ -318,7 +266,8 @@ def _operations(
         falls = {
             read.name: problem
             for read in left
-            if read.name not in sure and (problem := support_problem(read, left, group)) is not None
+            if read.name not in sure
+            and (problem := _support_problem(read, left, group)) is not None
         }
         if not falls:
             break
@@ -341,88 +290,51 @@ def _operation(
     output, arguments = answers.output, roles(read, group)
     fixed = fixed_values(read, group)
     if said is not None:
-        arguments = {**arguments, **said.arguments}
+        if said.output != Output() or answers.problem is not None:
+            output = replace(said.output, schema=read.tool.output_schema)
         return replace(
             said,
-            arguments=arguments,
-            table=said.table,
-            output=_output(said.output, output, answers.problem, read),
+            arguments={**arguments, **said.arguments},
+            output=output,
             fixed=said.fixed or (fixed if isinstance(fixed, dict) else {}),
             reasons=said.reasons or (SAID,),
         )
-    if read.verb == "cancel" and isinstance(fixed, str) and not has_state(group):
-        read.does, fixed = "delete", {}
-        arguments = roles(read, group)
     if isinstance(fixed, str):
         return fixed
-    problem = answers.problem or derived_total_problem(read, answers.record)
+    problem = answers.problem or _derived_total_problem(read, answers.record)
     problem = problem or _unclear(read, group, arguments, fixed)
     if problem is not None:
         return problem
     if output.values == "?":
-        output = replace(output, values=_plain_value_field(read, group))
-    also: dict[str, str] = {}
-    for path in answers.needs:
-        other = _group_named(groups, group.space, snake(path.rpartition(".")[2]))
-        if path in answers.lists:
-            if other is None or other is group or arguments:
-                return f"its output also needs {path!r}, and nothing says which those are"
-            also[path] = other.name
-        elif group.field_named(path) is None:
-            return f"its output needs {path!r}, and nothing says what that is"
-    operation = Operation(
+        # What a list of plain values shows is named after it, or is the key.
+        output = replace(output, values=group.field_named(read.noun[-1]) or group.key[0])
+    return Operation(
         tool=read.name,
         does=read.does,
         table=group.name,
         arguments=arguments,
-        output=replace(output, also=also) if also else output,
+        output=output,
         fixed=fixed,
     )
-    return operation
-
-
-def _output(said: Output, inferred: Output, problem: str | None, read: Reading) -> Output:
-    if said == Output() and problem is None:
-        return inferred
-    return replace(said, schema=read.tool.output_schema)
-
-
-def _plain_value_field(read: Reading, group: ToolGroup) -> str:
-    """The field that a list of plain values shows: what it is named after, or the key."""
-    return group.field_named(read.noun[-1]) or group.key[0]
 
 
 def _unclear(
-    read: Reading, group: ToolGroup, arguments: Mapping[str, object], fixed: Mapping[str, object]
+    read: Reading, group: ToolGroup, arguments: Mapping[str, Argument], fixed: Mapping[str, object]
 ) -> str | None:
     """Why calls of a tool could never be computed."""
-    found = {name: cast("Argument", one) for name, one in arguments.items()}
     for name in read.required:
-        if name in found and found[name].role == "unknown":
+        if name in arguments and arguments[name].role == "unknown":
             return f"nothing says what its argument {name!r} does"
-    by_role = {one.role for one in found.values()}
-    if read.does in ("read", "update", "delete") and not by_role & {"key", "records"}:
+    found = {one.role for one in arguments.values()}
+    if read.does in ("read", "update", "delete") and not found & {"key", "records"}:
         return f"none of its arguments names one of the {group.name}"
-    if read.does == "update" and not fixed and not by_role & {"field", "records"}:
+    if read.does == "update" and not fixed and not found & {"field", "records"}:
         return "none of its arguments says what changes"
-    if read.does in ("create", "upsert") and not by_role & {"field", "records", "key"}:
+    if read.does in ("create", "upsert") and not found & {"field", "records", "key"}:
         return "none of its arguments becomes a field of a record"
-    if read.does == "create":
-        told = {one.field or name for name, one in found.items() if one.role == "scope"}
-        for one in found.values():
-            told |= {*one.fields.values()} if one.role == "records" else set[str]()
-        whole = records_argument(read, group)
-        if whole is not None:
-            inside_records = properties(record_shape(read.arguments[whole]))
-            told |= {group.field_named(name) or name for name in inside_records}
-        for name in group.scope:
-            if name not in told:
-                return f"nothing says to which {name!r} what it makes belongs"
-    inside = _container_argument(read, group, found)
+    inside = _container_argument(read, group, arguments)
     if inside is not None:
         return f"its argument {inside!r} names one of the {group.name}, so it looks inside that one"
-    if read.does in READS and fixed and read.does == "read":
-        return f"{read.verb!r} looks at one record, and the name says which kind"
     return None
 
 
@@ -430,17 +342,53 @@ def _container_argument(
     read: Reading, group: ToolGroup, arguments: Mapping[str, Argument]
 ) -> str | None:
     """The argument of a list that names a single record: what is listed are no such records."""
-    if read.does not in ("list", "search", "count"):
-        weak = read.does == "read" and read.several and group.answers[read.name].record is None
-        named = {one.field for one in arguments.values() if one.role == "key"}
-        lists = any(kind_of(read.arguments.get(name, {})) == "array" for name in read.required)
-        if weak and not read.by and not lists and named and named <= set(WEAK):
-            return next(name for name, one in arguments.items() if one.role == "key")
+    single = [name for name in read.required if kind_of(read.arguments.get(name, {})) != "array"]
+    if read.does in ("list", "search", "count"):
+        certain = (name for name, _, certain in key_arguments(read, group.noun) if certain)
+        own = (one for one in certain if one in single and singulars(one) != ("number",))
+        return next((one for one in own if arguments[one].role != "scope"), None)
+    if read.does == "read" and read.several and group.answers[read.name].record is None:
+        keys = {name: one.field for name, one in arguments.items() if one.role == "key"}
+        if keys and set(keys.values()) <= set(WEAK) and len(single) == len(read.required):
+            return next(iter(keys))
+    return None
+
+
+_SUMS = frozenset(
+    "total subtotal grand_total total_price total_amount total_cost tax price amount cost".split()
+)
+
+
+def _support_problem(read: Reading, left: list[Reading], group: ToolGroup) -> str | None:
+    """Why a tool is not understood, given the other tools of its table; `None` when it is. `left` are
+    the tools of the table that are understood so far, this one among them."""
+    does = {one.does for one in left}
+    if not does & READS:
+        return f"no other tool shows {group.name}, so it may be no table at all"
+    if does & {"create", "upsert"}:
+        single = (one for one in left if one.does not in ("create", "list", "search"))
+        if group.described or group.child or any(keys_of(one, group) for one in single):
+            return None
+        return f"no tool names a single one of the {group.name}"
+    if not group.described:
+        return f"no tool creates {group.name}, and no output schema describes one"
+    if "read" in does and does & {"list", "search"}:
         return None
-    for name, _, certain in key_arguments(read, group.noun):
-        own = len(singulars(name)) > 1 or singulars(name) in (("id",), ("uuid",))
-        if certain and own and name in read.required and kind_of(read.arguments[name]) != "array":
-            return None if arguments[name].role == "scope" else name
+    if read.does == "list" and (group.parent or read.verb == "list"):
+        return None
+    return f"there is no tool that lists {group.name} beside one that reads a single one"
+
+
+def _derived_total_problem(read: Reading, record: Mapping[str, Any] | None) -> str | None:
+    """Why what is created cannot be known: its total follows from prices that nobody gave."""
+    if read.does not in ("create", "upsert"):
+        return None
+    given = {snake(name) for name in read.arguments}
+    for one in read.arguments.values():
+        given |= {snake(name) for name in properties(one) or properties(item_of(one))}
+    for name, shape in properties(record).items():
+        if snake(name) in _SUMS - given and kind_of(shape) in ("number", "integer"):
+            return f"its output has {name!r}, which is worked out, and nothing says how"
     return None
 
 
@@ -468,10 +416,8 @@ def _table(group: ToolGroup, groups: list[ToolGroup], bound: Mapping[str, Operat
 
 def _fits_key(name: str, parent: ToolGroup) -> bool:
     """Whether a field such as `ticket_id` holds the keys of `parent`, and not `ticket_slug`."""
-    if len(parent.key) != 1:
-        return False
     kind, own = singulars(name)[-1], singulars(parent.key[0])[-1:]
-    return kind not in (*STRONG, *WEAK) or own == (kind,) or {kind, *own} <= {"id", "uuid", "gid"}
+    return kind not in (*STRONG, *WEAK) or own == (kind,)
 
 
 def _override(inferred: Table | None, said: Table) -> Table:

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.database import key_number
-from agentworld_sim.engines.table.errors import singular
+from agentworld_sim.engines.table.errors import singular_table
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolve_schema, types_of
 from agentworld_sim.engines.table.keys import next_key
@@ -30,6 +28,8 @@ from agentworld_sim.engines.table.layout import (
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
 from agentworld_sim.engines.table.query import order_fields
+from agentworld_sim.engines.table.record_index import key_number
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
 
 USUAL = 5
@@ -44,21 +44,8 @@ _AFTERWARDS = re.compile(
 )
 
 
-def roots_of(plan: Plan, table: str) -> tuple[Schema, ...]:
-    """The schemas that the references in a table's fields may point into."""
-    return tuple(
-        operation.output.schema
-        for operation in plan.operations.values()
-        if operation.table == table and operation.output.schema is not None
-    )
-
-
 def initial_records(plan: Plan, table: Table, *, seed: int, clock_us: int) -> list[StoredRecord]:
-    """The first records of a table.
-
-    Raises:
-        UsageError: two records of the scenario have one key.
-    """
+    """The first records of a table. Raises `UsageError` when two of the scenario have one key."""
     return _InitialRecords(plan, seed, clock_us // _DAY_US * _DAY_US).stored_records(table)
 
 
@@ -88,8 +75,7 @@ class _InitialRecords:
                     f"the table {table.name!r} begins with two records whose key is {key}. Change"
                     f" {' and '.join(table.key)} of one of them in the scenario."
                 )
-            roots = roots_of(self.plan, table.name)
-            found[key] = order_fields(StoredRecord(key, number, record), table, roots)
+            found[key] = order_fields(StoredRecord(key, number, record), table)
         return list(found.values())
 
     def records(self, table: Table) -> list[dict[str, Any]]:
@@ -118,7 +104,7 @@ class _InitialRecords:
                 record, table, given, SeededRandom(self.seed, table.name, place), new=True
             )
             given.append(record)
-            maker = self._maker(table, SeededRandom(self.seed, table.name, place), new=True)
+            maker = self._maker(SeededRandom(self.seed, table.name, place), new=True)
             for name in table.required:
                 if get(record, name, MISSING) is MISSING:
                     schema = table.fields.get(name, {})
@@ -135,7 +121,7 @@ class _InitialRecords:
         records: list[dict[str, Any]] = []
         for draw in draws:
             record = self._scope(table, parents, draw)
-            maker = self._maker(table, draw)
+            maker = self._maker(draw)
             for name, schema in table.fields.items():
                 if name in record or name in table.key:
                     continue
@@ -148,9 +134,8 @@ class _InitialRecords:
             records.append(record)
         return records
 
-    def _maker(self, table: Table, draw: SeededRandom, *, new: bool = False) -> Maker:
-        roots = roots_of(self.plan, table.name)
-        return Maker(draw=draw, clock_us=self.day_us, roots=roots, new=new)
+    def _maker(self, draw: SeededRandom, *, new: bool = False) -> Maker:
+        return Maker(draw=draw, clock_us=self.day_us, new=new)
 
     def _give_key(
         self,
@@ -164,10 +149,10 @@ class _InitialRecords:
         for path in table.key:
             if get(record, path) is not None:
                 continue
-            schema = resolve_schema(table.fields.get(path, {}), roots_of(self.plan, table.name))
+            schema = resolve_schema(table.fields.get(path, {}))
             held = [get(other, path) for other in others]
             if not table.generated_key and not new and "string" in types_of(schema):
-                key = self._maker(table, draw).value(schema, path, about=table.name)
+                key = self._maker(draw).value(schema, path, about=table.name)
                 while key in held:
                     key = f"{key} {len(held) + 1}"
             else:
@@ -222,7 +207,7 @@ class _InitialRecords:
         for name in table.scope:
             if get(record, name) is None:
                 # The same in every table, so that what belongs together is found together.
-                maker = self._maker(table, SeededRandom(self.seed, "scope"))
+                maker = self._maker(SeededRandom(self.seed, "scope"))
                 schema = table.fields.get(name, {"type": "string"})
                 put(record, name, maker.value(schema, name, about=name))
         return record
@@ -232,7 +217,7 @@ class _InitialRecords:
         other = self._reference(table, name)
         if other is None or other.name == table.name:
             return MISSING
-        kinds = set(types_of(resolve_schema(schema, roots_of(self.plan, table.name))))
+        kinds = set(types_of(resolve_schema(schema)))
         if "enum" in schema or not kinds <= {"string", "integer", "number", "null"}:
             return MISSING
         records = self.records(other)
@@ -257,7 +242,7 @@ class _InitialRecords:
         }
 
     def _reference(self, table: Table, name: str) -> Table | None:
-        bare = times.snake(name)
+        bare = snake(name)
         for end in _ENDS:
             if bare.endswith(end) and bare != end[1:]:
                 bare = bare.removesuffix(end)
@@ -267,7 +252,7 @@ class _InitialRecords:
                 return None
         tables = self._of_server(table)
         for own, other in tables.items():
-            if singular(own).replace(" ", "_") == bare or own == bare:
+            if singular_table(own).replace(" ", "_") == bare or own == bare:
                 return other
         if bare in PEOPLE or _BY.fullmatch(bare):
             people = ("users", "members", "people", "employees", "accounts", "authors", "contacts")
@@ -277,22 +262,21 @@ class _InitialRecords:
     def _settle(self, table: Table, record: dict[str, Any]) -> None:
         """What has not happened to a record has no time at which it did."""
         states = {value for value in record.values() if isinstance(value, str)}
-        roots = roots_of(self.plan, table.name)
         for name, schema in table.fields.items():
-            happened = _AFTERWARDS.fullmatch(times.snake(name))
-            if happened and happened[1] not in states and nullable(schema, roots):
+            happened = _AFTERWARDS.fullmatch(snake(name))
+            if happened and happened[1] not in states and nullable(schema):
                 record[name] = None
 
 
 def _shared_fields(scope: Sequence[str], other: Table) -> dict[str, str]:
     """Which fields of a scope another table's records give."""
     found: dict[str, str] = {}
-    thing = singular(other.name).replace(" ", "_")
+    thing = singular_table(other.name).replace(" ", "_")
     for name in scope:
         if name in (*other.key, *other.scope) and name not in ("id", "name", "key", "number"):
             found[name] = name
             continue
-        bare = times.snake(name)
+        bare = snake(name)
         for end in _ENDS:
             bare = bare.removesuffix(end)
         if bare in (thing, other.name) or (len(bare) > 3 and thing.startswith(bare)):

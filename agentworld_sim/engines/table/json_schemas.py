@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -14,31 +14,18 @@ NODES = 20_000
 """How many schemas within one are looked at: references can multiply without bound."""
 
 
-class Budget:
-    """Counts the schemas that may still be looked at."""
-
-    def __init__(self) -> None:
-        self.left = NODES
-
-    def spend(self) -> bool:
-        """Whether there was one left."""
-        self.left -= 1
-        return self.left > 0
-
-
 def resolve_schema(
-    schema: Any, roots: Sequence[Schema], *, depth: int = _DEEPEST, budget: Budget | None = None
+    schema: Any,
+    roots: Sequence[Schema] = (),
+    *,
+    depth: int = _DEEPEST,
+    budget: Iterator[int] | None = None,
 ) -> Schema:
-    """`schema` with its own `$ref` followed and `allOf` folded in; nothing is ever fetched.
-
-    Args:
-        schema: A schema; `true` and what is no schema stand for any value.
-        roots: Where references point into, tried in order.
-        budget: What the whole of a larger schema may take.
-    """
-    budget = budget or Budget()
+    """`schema` with its own `$ref` followed into one of `roots` and `allOf` folded in; nothing is ever
+    fetched. `true` and what is no schema stand for any value. `budget` is of a whole larger schema."""
+    budget = budget or iter(range(NODES))
     for _ in range(_DEEPEST):
-        if not isinstance(schema, Mapping) or depth <= 0 or not budget.spend():
+        if not isinstance(schema, Mapping) or depth <= 0 or next(budget, None) is None:
             return {}
         held = cast("Schema", schema)
         if "$ref" in held:
@@ -74,7 +61,7 @@ def alternatives(schema: Schema) -> list[Any]:
     return []
 
 
-def alternative_types(schema: Any, roots: Sequence[Schema]) -> set[str]:
+def alternative_types(schema: Any, roots: Sequence[Schema] = ()) -> set[str]:
     """Every type that the schema or one of its alternatives allows; empty when it does not say."""
     own = resolve_schema(schema, roots)
     kinds = set(types_of(own))
@@ -84,7 +71,7 @@ def alternative_types(schema: Any, roots: Sequence[Schema]) -> set[str]:
     return kinds
 
 
-def nullable(schema: Any, roots: Sequence[Schema]) -> bool:
+def nullable(schema: Any, roots: Sequence[Schema] = ()) -> bool:
     """Whether `null` fits."""
     own = resolve_schema(schema, roots)
     listed = own.get("enum")
@@ -93,7 +80,7 @@ def nullable(schema: Any, roots: Sequence[Schema]) -> bool:
     return "null" in alternative_types(own, roots)
 
 
-def not_null(schema: Any, roots: Sequence[Schema]) -> Schema:
+def not_null(schema: Any, roots: Sequence[Schema] = ()) -> Schema:
     """The schema of the values that are not null: one alternative of several."""
     own = resolve_schema(schema, roots)
     for one in alternatives(own):
@@ -104,7 +91,7 @@ def not_null(schema: Any, roots: Sequence[Schema]) -> Schema:
     return own
 
 
-def properties_of(schema: Any, roots: Sequence[Schema]) -> Mapping[str, Any]:
+def properties_of(schema: Any, roots: Sequence[Schema] = ()) -> Mapping[str, Any]:
     """The properties that an object's schema names."""
     held = resolve_schema(schema, roots).get("properties")
     return cast("Mapping[str, Any]", held) if isinstance(held, Mapping) else {}
@@ -138,7 +125,7 @@ def _resolve_pointer(reference: Any, roots: Sequence[Schema]) -> Schema:
 
 
 def _fold_all_of(
-    schema: Schema, roots: Sequence[Schema], depth: int, budget: Budget
+    schema: Schema, roots: Sequence[Schema], depth: int, budget: Iterator[int]
 ) -> dict[str, Any]:
     folded = {key: value for key, value in schema.items() if key != "allOf"}
     for part in schema["allOf"]:
@@ -187,11 +174,11 @@ class _ShapeBuilder:
 
     def __init__(self, root: dict[str, Any]) -> None:
         self.roots = (root,)
-        self.budget = Budget()
+        self.budget = iter(range(NODES))
 
     def shape(self, schema: object, depth: int) -> dict[str, Any]:
         found = dict(resolve_schema(schema, self.roots, budget=self.budget))
-        if depth <= 0 or self.budget.left <= 0:
+        if depth <= 0 or next(self.budget, None) is None:
             return {key: found[key] for key in ("type", "enum", "format") if key in found}
         for key in ("anyOf", "oneOf"):
             if isinstance(found.get(key), list):

@@ -7,20 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.table import plausible
-from agentworld_sim.engines.table.database import split_number
-from agentworld_sim.engines.table.generate import fitting_text
+from agentworld_sim.engines.table.generate import fitting_text, text_for
 from agentworld_sim.engines.table.json_schemas import Schema, types_of
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
-from agentworld_sim.engines.table.regex_text import text_for
-from agentworld_sim.engines.table.times import snake
+from agentworld_sim.engines.table.record_index import split_number
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{6,64}")
-_MIXED = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9_-]{8,64}")
 _NAMES = ("title", "name", "subject", "summary", "label", "display_name", "text")
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _SLUGS = frozenset(("slug", "handle", "name", "path", "permalink", "login", "username"))
 
 
@@ -35,15 +32,8 @@ def next_key(
     draw: SeededRandom,
     taken: Callable[[Any], bool],
 ) -> Any:
-    """A key that no record of the scope has.
-
-    Args:
-        path: The key's field, of which `schema` is.
-        highest: The highest number in a key of the scope.
-        like: Another record's key, for its look; `None` for none.
-        draw: What chooses.
-        taken: Whether a key is in use.
-    """
+    """A key that no record of the scope has: above the `highest` number of a key there, and in its look
+    `like` another one, if there is any."""
     kinds = types_of(schema)
     wants_number = bool({"integer", "number"} & set(kinds)) and "string" not in kinds
     if wants_number or (not kinds and (like is None or isinstance(like, int))):
@@ -87,9 +77,6 @@ def _text_key(
     field = snake(path.rpartition(".")[2])
     if style == "uuid" or _UUID.fullmatch(like) or field in ("uuid", "guid"):
         return draw.uuid()
-    if style in ("email", "uri", "url", "hostname"):
-        place = plausible.FieldContext(draw, field, table, 0, path)
-        return fitting_text(plausible.text(place, str(style)), schema, draw)
     if field in _SLUGS or (like and _is_slug(like)):
         named = _record_name(record, path)
         if named:
@@ -117,8 +104,6 @@ def _text_key(
             return made
     if _HEX.fullmatch(like):
         return draw.hex(len(like))
-    if _MIXED.fullmatch(like):
-        return "".join(_LETTERS[draw.below(len(_LETTERS), place)] for place in range(len(like)))
     return fitting_text(f"{_one_word(table)}-{number}", limits, draw)
 
 
@@ -146,6 +131,6 @@ def _record_name(record: Mapping[str, Any], path: str) -> str:
 
 
 def _one_word(table: str) -> str:
-    from agentworld_sim.engines.table.errors import singular
+    from agentworld_sim.engines.table.errors import singular_table
 
-    return singular(table).replace(" ", "-").lower() or "record"
+    return singular_table(table).replace(" ", "-").lower() or "record"

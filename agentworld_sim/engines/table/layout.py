@@ -8,13 +8,12 @@ generated key ever had in a scope, once the record that had it is gone.
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
-from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.engines.table.operation import Table
 from agentworld_sim.types.json import canonical_json
 
 ROOT = "tables/"
@@ -78,31 +77,6 @@ def tables_in(values: Mapping[str, Any]) -> list[str]:
     """The tables that the state has, by name."""
     rests = (path.removeprefix(ROOT) for path in values if path.startswith(ROOT))
     return sorted({unquote(rest.partition("/")[0]) for rest in rests})
-
-
-def resolve_table(values: Mapping[str, Any], plan: Plan, name: str) -> Table:
-    """What is known of a table: what the plan says, else what its records show."""
-    known = plan.tables.get(name)
-    if known is not None:
-        return known
-    key, scope = _key_of_records(records_of_table(values, name))
-    return Table(name=name, key=key, scope=scope)
-
-
-def _key_of_records(records: Iterable[StoredRecord]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which fields make up the keys of records that no plan knows."""
-    for stored in records:
-        if stored.key.startswith("#"):
-            continue
-        parts = cast("list[Any]", json.loads(f"[{stored.key}]"))
-        fields = [
-            next((name for name, value in stored.record.items() if value == part), None)
-            for part in parts
-        ]
-        named = [name for name in fields if name is not None]
-        if len(named) == len(parts):
-            return tuple(named[-1:]), tuple(named[:-1])
-    return ("id",), ()
 
 
 def _stored_record(key: str, value: Mapping[str, Any]) -> StoredRecord:

@@ -44,6 +44,9 @@ Role = Literal[
 """
 
 
+Compare = Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"]
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One argument of a tool."""
@@ -51,9 +54,7 @@ class Argument:
     role: Role
     field: str = ""
     """The record's field, for `key`, `scope` and `field`; a dotted path inside the record."""
-    compare: Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"] = (
-        "equal"
-    )
+    compare: Compare = "equal"
     """How list, search and count compare the field with the argument."""
     first: int = 0
     """The number of the first page, for `page`."""
@@ -82,8 +83,6 @@ class Output:
     """Whether there is a next page."""
     values: str = ""
     """The field whose values the list holds, where its items are no records: `list_keys`."""
-    also: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
-    """Path to the name of a further table all of whose records stand there: `read_graph`."""
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     """Path to what always stands there when it went well: `success: true`."""
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentworld_sim.engines.table.json_schemas import (
@@ -44,8 +44,6 @@ class OutputReading:
     output: Output = field(default_factory=Output)
     record: dict[str, Any] | None = None
     """The shape of one record in it."""
-    needs: tuple[str, ...] = ()
-    """Properties beside what is understood that must be there: fields of the record, if anything."""
     lists: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Path to the shape of the items, of every list of records."""
     problem: str | None = None
@@ -66,13 +64,11 @@ def read_output_schema(read: Reading) -> OutputReading:
 
 
 def _read_count(read: Reading, schema: dict[str, Any]) -> OutputReading:
-    if kind_of(schema) in ("integer", "number"):
-        return OutputReading(output=Output(total="", schema=read.tool.output_schema))
     numbers = [name for name, one in properties(schema).items() if kind_of(one) == "integer"]
-    named = [name for name in numbers if snake(name) in TOTALS | COUNTS]
-    path = named[0] if len(named) == 1 else numbers[0] if len(numbers) == 1 else None
-    if path is None:
+    named = [name for name in numbers if snake(name) in TOTALS | COUNTS] or numbers
+    if len(named) != 1:
         return OutputReading(problem="its output schema does not say where the number goes")
+    path = named[0]
     return _read_siblings(
         read, OutputReading(output=Output(total=path, schema=read.tool.output_schema)), path
     )
@@ -99,11 +95,7 @@ def _read_list(read: Reading, answers: OutputReading, found: dict[str, Any]) -> 
             path = paths[0]
             break
     else:
-        answers.problem = (
-            "its output schema has no list"
-            if not found
-            else f"its output schema has several lists: {', '.join(found)}"
-        )
+        answers.problem = f"its output schema has no list, or several: {', '.join(found)}"
         return answers
     item = item_of(found[path])
     values = ""
@@ -142,13 +134,11 @@ def _read_single(read: Reading, answers: OutputReading, found: dict[str, Any]) -
     told = {name for name in properties(schema) if snake(name) in SUCCESSES | MESSAGES | ERRORS}
     if read.does == "read":
         told = {name for name in told if snake(name) in ("success", "ok", "error")}
-    kept = {name: one for name, one in properties(schema).items() if name not in told}
-    if kept:
-        answers.record = {
-            **schema,
-            "properties": kept,
-            "required": [name for name in required_properties(schema) if name in kept],
-        }
+    answers.record = {
+        **schema,
+        "properties": {name: one for name, one in properties(schema).items() if name not in told},
+        "required": [name for name in required_properties(schema) if name not in told],
+    }
     return answers
 
 
@@ -176,65 +166,51 @@ def _plural(name: str, read: Reading) -> bool:
 def _read_siblings(read: Reading, answers: OutputReading, path: str) -> OutputReading:
     """Reads what stands beside the payload, level by level."""
     level, prefix = read.output or {}, ""
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     fixed: dict[str, Any] = {}
     echoed: dict[str, str] = {}
     needs: list[str] = []
-    parts = path.split(".") if path else [""]
     listing = read.does in ("list", "search") or bool(answers.output.records)
-    for part in parts:
+    for part in path.split("."):
         for name, one in properties(level).items():
+            word, here, kind = snake(name), prefix + name, kind_of(one)
+            argument = read.argument_named(word) if path else None
             if name == part:
                 continue
-            word, here, kind = snake(name), prefix + name, kind_of(one)
             if word in SUCCESSES | {"result"} and kind == "boolean":
                 if path or read.does != "read":
                     fixed[here] = True
-            elif listing and word in TOTALS and kind in ("integer", "number"):
-                found.setdefault("total", here)
-            elif listing and word in COUNTS and kind in ("integer", "number"):
-                found.setdefault("count", here)
-            elif listing and _is_cursor(word, kind):
-                found.setdefault("cursor", here)
-            elif listing and word in MORES and kind == "boolean":
-                found.setdefault("more", here)
+            elif listing and (place := _list_place(word, kind)) is not None:
+                found.setdefault(place, here)
             elif listing and kind == "array" and word.partition("_")[0] in FAILURES:
                 # What is not there is an error of the whole call.
                 fixed[here] = []
             elif word in MESSAGES and kind == "string" and (path or read.does != "read"):
                 found.setdefault("message", here)
             elif name in required_properties(level):
-                argument = read.argument_named(word) if path else None
-                value = _success(one) if path or read.does == "delete" else None
                 if argument is not None:
                     echoed[here] = argument
-                elif value is not None:
+                elif (value := _success(one)) is not None:
                     fixed[here] = value
                 else:
                     needs.append(here)
         level = properties(level).get(part, {})
         prefix += f"{part}."
     kept = answers.output
-    answers.output = Output(
-        record=kept.record,
-        records=kept.records,
-        values=kept.values,
-        total=kept.total if kept.total is not None else found.get("total"),
-        count=found.get("count"),
-        cursor=found.get("cursor"),
-        more=found.get("more"),
-        message=found.get("message"),
-        fixed=fixed,
-        arguments=echoed,
-        schema=kept.schema,
-    )
-    lists = [name for name in needs if name in answers.lists]
-    if path and len(needs) > len(lists):
-        unclear = next(name for name in needs if name not in lists)
-        answers.problem = f"its output needs {unclear!r}, and nothing says what that is"
-    elif path or read.does == "delete":
-        answers.needs = tuple(needs)
+    total = kept.total if kept.total is not None else found.pop("total", None)
+    answers.output = replace(kept, **{**found, "total": total}, fixed=fixed, arguments=echoed)
+    if path and needs:
+        answers.problem = f"its output needs {needs[0]!r}, and nothing says what that is"
     return answers
+
+
+def _list_place(word: str, kind: str) -> str | None:
+    """Which part of `Output` a property beside a list is."""
+    if kind in ("integer", "number") and word in TOTALS | COUNTS:
+        return "total" if word in TOTALS else "count"
+    if kind == "boolean" and word in MORES:
+        return "more"
+    return "cursor" if _is_cursor(word, kind) else None
 
 
 def _is_cursor(word: str, kind: str) -> bool:
@@ -246,5 +222,4 @@ def _is_cursor(word: str, kind: str) -> bool:
 
 def _success(schema: dict[str, Any]) -> Any:
     """The value of an enumeration that says that all went well."""
-    values = [value for value in enum_of(schema) if value in ("success", "ok", "deleted", True)]
-    return values[0] if len(values) == 1 else None
+    return next((one for one in enum_of(schema) if one in ("success", "ok", "deleted", True)), None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agentworld_sim.engines.table import times
+from agentworld_sim.engines.table.words import snake
 
 T = TypeVar("T")
 
@@ -164,7 +165,7 @@ def moment_us(place: FieldContext) -> int:
     """When something of a record was: it was made before it was changed, and both before today."""
     day = place.clock_us // _DAY_US * _DAY_US
     made = creation_time_us(place.draw, place.clock_us)
-    name = times.snake(place.name)
+    name = snake(place.name)
     if name in times.MADE:
         return made
     later = place.own.below(max((day - made) // 1_000_000, 1), "later") * 1_000_000
@@ -180,7 +181,7 @@ def text(place: FieldContext, style: str = "") -> str:
     maker = _FORMATS.get(style)
     if maker is not None:
         return maker(place)
-    name = times.snake(place.name)
+    name = snake(place.name)
     tokens = name.split("_")
     for pattern, make in _TEXTS:
         if pattern.fullmatch(name):
@@ -192,44 +193,33 @@ def text(place: FieldContext, style: str = "") -> str:
     return _words(place)
 
 
+_NUMBERS: tuple[tuple[str, Callable[[SeededRandom], float]], ...] = (
+    (
+        "price amount total cost balance fee salary budget subtotal",
+        lambda own: 5 + own.below(49_500) / 100,
+    ),
+    ("latitude lat", lambda own: own.below(120_000) / 1000 - 60),
+    ("longitude lon lng", lambda own: own.below(360_000) / 1000 - 180),
+    ("rating score stars", lambda own: 1 + own.below(5)),
+    ("percent percentage progress", lambda own: own.below(101)),
+    ("ratio rate probability confidence", lambda own: own.below(100) / 100),
+    ("year", lambda own: 2015 + own.below(10)),
+    ("age", lambda own: 20 + own.below(50)),
+    ("priority severity urgency impact level rank", lambda own: 1 + own.below(4)),
+    ("size bytes", lambda own: 100 + own.below(50_000)),
+)
+"""The first that has a word of a field's name makes its number."""
+
+
 def number(place: FieldContext) -> float:
     """A number for a field, with two decimals where that is usual."""
-    name = times.snake(place.name)
-    tokens = set(name.split("_"))
-    own = place.own
+    tokens = set(snake(place.name).split("_"))
     if times.is_moment(place.name):
         return moment_us(place) // 1_000_000
-    if tokens & {
-        "price",
-        "amount",
-        "total",
-        "cost",
-        "balance",
-        "fee",
-        "salary",
-        "budget",
-        "subtotal",
-    }:
-        return 5 + own.below(49_500) / 100
-    if tokens & {"latitude", "lat"}:
-        return own.below(120_000) / 1000 - 60
-    if tokens & {"longitude", "lon", "lng"}:
-        return own.below(360_000) / 1000 - 180
-    if tokens & {"rating", "score", "stars"}:
-        return 1 + own.below(5)
-    if tokens & {"percent", "percentage", "progress"}:
-        return own.below(101)
-    if tokens & {"ratio", "rate", "probability", "confidence"}:
-        return own.below(100) / 100
-    if tokens & {"year"}:
-        return 2015 + own.below(10)
-    if tokens & {"age"}:
-        return 20 + own.below(50)
-    if tokens & {"priority", "severity", "urgency", "impact", "level", "rank"}:
-        return 1 + own.below(4)
-    if tokens & {"size", "bytes"}:
-        return 100 + own.below(50_000)
-    return 1 + own.below(40)
+    for words, make in _NUMBERS:
+        if tokens & set(words.split()):
+            return make(place.own)
+    return 1 + place.own.below(40)
 
 
 def slug(text: str) -> str:
@@ -258,8 +248,8 @@ def _email(place: FieldContext) -> str:
 
 
 def _thing_name(place: FieldContext) -> str:
-    around = set(times.snake(place.about).split("_"))
-    mine = set(times.snake(place.name).split("_"))
+    around = set(snake(place.about).split("_"))
+    mine = set(snake(place.name).split("_"))
     if (around | mine) & PEOPLE:
         return _full_name(place)
     if (around | mine) & {"company", "companies", "organization", "organizations", "customer"}:
@@ -282,7 +272,7 @@ def _body(place: FieldContext) -> str:
 
 
 def _url(place: FieldContext) -> str:
-    about = slug(times.snake(place.about)) or "items"
+    about = slug(snake(place.about)) or "items"
     return f"https://example.com/{about}/{place.draw.hex(8, 'url')}"
 
 
@@ -301,29 +291,25 @@ _FORMATS: Mapping[str, Callable[[FieldContext], str]] = {
     "time": _time("time"),
     "duration": lambda place: f"PT{1 + place.own.below(59)}M",
     "email": _email,
-    "idn-email": _email,
     "hostname": lambda place: f"{place.own.one_of(WORDS)}.example.com",
-    "idn-hostname": lambda place: f"{place.own.one_of(WORDS)}.example.com",
     "ipv4": lambda place: f"192.0.2.{1 + place.own.below(254)}",
     "ipv6": lambda place: f"2001:db8::{1 + place.own.below(65534):x}",
     "uri": _url,
     "url": _url,
-    "iri": _url,
     "uri-reference": _url,
-    "iri-reference": _url,
     "uuid": lambda place: place.own.uuid(),
-    "json-pointer": lambda place: f"/{place.own.one_of(WORDS)}",
-    "regex": lambda place: "^[a-z]+$",
-    "byte": lambda place: "YWdlbnQ=",
 }
 """By the schema's `format`; example.com and the addresses are those reserved for documentation
 (RFC 2606, RFC 5737, RFC 3849)."""
 
 
 def _rule(
-    pattern: str, make: Callable[[FieldContext], str]
+    pattern: str, make: Callable[[FieldContext], str] | Sequence[str]
 ) -> tuple[re.Pattern[str], Callable[[FieldContext], str]]:
-    return re.compile(pattern), make
+    """What makes the text of fields with such names; of several texts one is chosen."""
+    if callable(make):
+        return re.compile(pattern), make
+    return re.compile(pattern), lambda place: place.own.one_of(make)
 
 
 _TEXTS = (
@@ -347,32 +333,26 @@ _TEXTS = (
     _rule(
         r"(.*_)?phone(_number)?|mobile|fax", lambda place: f"+1-202-555-01{place.own.below(100):02}"
     ),
-    _rule(r"(.*_)?city|location", lambda place: place.own.one_of(CITIES)),
-    _rule(r"(.*_)?country(_name)?", lambda place: place.own.one_of(COUNTRIES)),
-    _rule(r"country_code", lambda place: place.own.one_of(("PT", "NO", "JP", "KE", "CA"))),
+    _rule(r"(.*_)?city|location", CITIES),
+    _rule(r"(.*_)?country(_name)?", COUNTRIES),
+    _rule(r"country_code", ("PT", "NO", "JP", "KE", "CA")),
     _rule(
         r"(.*_)?(street|address(_line_?1)?)",
         lambda place: f"{1 + place.own.below(98)} {place.own.one_of(STREETS, 'street')}",
     ),
     _rule(r"(.*_)?(zip|postal|post)_?(code)?", lambda place: f"{10000 + place.own.below(89999)}"),
-    _rule(
-        r"(.*_)?(company|organi[sz]ation|org|employer|team|workspace|vendor)(_name)?",
-        lambda place: place.own.one_of(COMPANIES),
-    ),
-    _rule(r"(.*_)?colou?r", lambda place: place.own.one_of(COLORS)),
-    _rule(r"(.*_)?currency(_code)?", lambda place: place.own.one_of(("EUR", "USD", "GBP", "JPY"))),
-    _rule(r"(.*_)?(lang(uage)?|locale)", lambda place: place.own.one_of(("en", "de", "fr", "pt"))),
-    _rule(r"time_?zone|tz", lambda place: "UTC"),
-    _rule(r"(.*_)?(status|state)", lambda place: place.own.one_of(STATES)),
+    _rule(r"(.*_)?(company|organi[sz]ation|org|employer|team|workspace|vendor)(_name)?", COMPANIES),
+    _rule(r"(.*_)?colou?r", COLORS),
+    _rule(r"(.*_)?currency(_code)?", ("EUR", "USD", "GBP", "JPY")),
+    _rule(r"(.*_)?(lang(uage)?|locale)", ("en", "de", "fr", "pt")),
+    _rule(r"time_?zone|tz", ("UTC",)),
+    _rule(r"(.*_)?(status|state)", STATES),
     _rule(r"(due|deadline|start|end|expires|expiry|until|reminder)(_on|_day)?", _time("date")),
-    _rule(
-        r"(.*_)?(priority|severity|urgency|impact)",
-        lambda place: place.own.one_of(("low", "medium", "high")),
-    ),
-    _rule(r"(.*_)?(tags?|labels?|category|topics?)", lambda place: place.own.one_of(TAGS)),
-    _rule(r"(.*_)?(path|file|file_?path)", lambda place: place.own.one_of(FILES)),
-    _rule(r"file_?name", lambda place: place.own.one_of(FILES).rpartition("/")[2]),
-    _rule(r"(.*_)?branch", lambda place: place.own.one_of(("main", "develop", "release"))),
+    _rule(r"(.*_)?(priority|severity|urgency|impact)", ("low", "medium", "high")),
+    _rule(r"(.*_)?(tags?|labels?|category|topics?)", TAGS),
+    _rule(r"(.*_)?(path|file|file_?path)", FILES),
+    _rule(r"file_?name", [file.rpartition("/")[2] for file in FILES]),
+    _rule(r"(.*_)?branch", ("main", "develop", "release")),
     _rule(r"(.*_)?(sha|commit|hash|digest|checksum|etag)", lambda place: place.own.hex(40)),
     _rule(r"(.*_)?(uuid|guid)", lambda place: place.own.uuid()),
     _rule(
@@ -380,8 +360,8 @@ _TEXTS = (
     ),
     _rule(r"(.*_)?slug", lambda place: slug(_title(place))),
     _rule(r"(.*_)?id", lambda place: place.own.hex(8)),
-    _rule(r"mime_?type|content_type", lambda place: "text/plain"),
-    _rule(r"(repo|repository|project)(_name)?", lambda place: place.own.one_of(THINGS).lower()),
+    _rule(r"mime_?type|content_type", ("text/plain",)),
+    _rule(r"(repo|repository|project)(_name)?", [one.lower() for one in THINGS]),
     _rule(r"(price|amount|total|cost|balance|fee)", lambda place: f"{number(place):.2f}"),
 )
 """The first that fits a field's name in snake case makes its text."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.json_schemas import Schema, not_null, properties_of
+from agentworld_sim.engines.table.json_schemas import not_null, properties_of
 from agentworld_sim.engines.table.layout import StoredRecord, get
 from agentworld_sim.engines.table.operation import Table
 
@@ -159,26 +159,24 @@ def _moment(value: Any, beside: Any) -> int | None:
     return int(Decimal(str(value)) * scale) if abs(value) < 10**15 else None
 
 
-def order_fields(stored: StoredRecord, table: Table, roots: Sequence[Schema]) -> StoredRecord:
+def order_fields(stored: StoredRecord, table: Table) -> StoredRecord:
     """The record with its fields as the table lists them; others go first where they name it, and
-    last, by name, where they do not. References in the fields' schemas point into `roots`."""
+    last, by name, where they do not."""
     record = stored.record
     first = [path for path in (*table.scope, *table.key) if path not in table.fields]
     known = [name for name in (*first, *table.fields) if name in record]
     names = dict.fromkeys([*known, *sorted(record)])
-    ordered = {name: _order_fields(record[name], table.fields.get(name), roots) for name in names}
+    ordered = {name: _order_fields(record[name], table.fields.get(name)) for name in names}
     return replace(stored, record=ordered)
 
 
-def _order_fields(value: Any, schema: Any, roots: Sequence[Schema]) -> Any:
+def _order_fields(value: Any, schema: Any) -> Any:
     if isinstance(value, dict):
         held = cast("dict[str, Any]", value)
-        named: Mapping[str, Any] = {}
-        if schema is not None:
-            named = properties_of(not_null(schema, roots), roots)
+        named = properties_of({} if schema is None else not_null(schema))
         names = dict.fromkeys([*(name for name in named if name in held), *sorted(held)])
-        return {name: _order_fields(held[name], named.get(name), roots) for name in names}
+        return {name: _order_fields(held[name], named.get(name)) for name in names}
     if isinstance(value, list):
-        items = None if schema is None else not_null(schema, roots).get("items")
-        return [_order_fields(one, items, roots) for one in cast("list[Any]", value)]
+        items = None if schema is None else not_null(schema).get("items")
+        return [_order_fields(one, items) for one in cast("list[Any]", value)]
     return value

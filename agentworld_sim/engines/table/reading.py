@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from agentworld_sim.engines.table.json_schemas import (
     enum_of,
-    kind_of,
     properties,
     required_properties,
     shape,
     unsaid_result,
 )
 from agentworld_sim.engines.table.operation import Does
-from agentworld_sim.engines.table.verbs import (
+from agentworld_sim.engines.table.words import (
     ACTIONS,
-    ADJECTIVES,
-    AMBIGUOUS,
     GENERIC,
     LINKS,
     MACHINERY,
-    SERVERS,
     SKIPPED,
     SWITCHES,
     VERBS,
+    is_plural,
+    singular,
+    snake,
+    words,
 )
-from agentworld_sim.engines.table.words import is_plural, singular, snake, words
 from agentworld_sim.types.tools import ToolSpec
 
 WRITES = frozenset[Does](("create", "update", "upsert", "delete"))
 READS = frozenset[Does](("read", "list", "search", "count"))
-
-_CHOICES = {(verb,) for verb in (*VERBS, *ACTIONS)}
 
 _ENTRIES = frozenset("kv key value entry pair".split())
 
@@ -49,8 +45,6 @@ class Reading:
     """What it works on, each word for one."""
     several: bool
     """Whether the noun is in the plural."""
-    by: tuple[str, ...]
-    """What a record is looked up by: `get_user_by_email`."""
     states: tuple[str, ...]
     """What it is marked as: `mark_task_as_done`."""
     belongs: tuple[str, ...]
@@ -89,14 +83,12 @@ def read_tool(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         return "no word of its name says what it does to records"
     verb = "" if at is None else parts[at]
     after = list(parts) if at is None else list(parts[at + 1 :])
-    by, states, belongs = _cut(after)
+    states, belongs = _cut(after)
     noun = _noun(after)
     prefix = parts[:at] if noun and at else ()
     if not noun and at:
         # `directory.users.list`: what stands right before the verb.
-        before = [words(part) for part in re.split(r"[./]", name)]
-        whole = len(before) > 1 and len(before[-1]) == 1
-        after = list(before[-2] if whole else parts[:at])
+        after = list(parts[at - 1 : at])
         noun = _noun(after)
     found = does or VERBS.get(verb) or "update"
     schema = shape(tool.input_schema)
@@ -106,7 +98,6 @@ def read_tool(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         verb=verb,
         noun=noun,
         several=any(is_plural(word) for word in after),
-        by=by,
         states=states,
         belongs=belongs,
         arguments=properties(schema),
@@ -118,8 +109,9 @@ def read_tool(tool: ToolSpec, does: Does | None = None) -> Reading | str:
     _key_value(read)
     _mark(read)
     if does is None:
-        _settle(read, parts)
-        if (problem := _problem(read, parts)) is not None:
+        if read.noun[-1:] == ("count",) and len(read.noun) > 1 and "counts" not in parts:
+            read.does, read.noun = "count", read.noun[:-1]
+        if (problem := _problem(read)) is not None:
             return problem
     return read
 
@@ -133,50 +125,28 @@ def _output(tool: ToolSpec) -> dict[str, Any] | None:
 
 
 def _verb_at(parts: tuple[str, ...]) -> int | None:
-    found = [number for number, word in enumerate(parts) if word in VERBS or word in ACTIONS]
-    if not found:
-        return None
-    # `post_list` and `list_posts`, `order_book` and `book_room`: a word that is only a verb wins,
-    # unless the other one stands first and is a verb by its place.
-    clear = [number for number in found if parts[number] not in AMBIGUOUS]
-    first = found[0]
-    if clear and clear[0] != first and first != 0:
-        return clear[0]
-    if clear and parts[first] in ("post", "record", "log", "book") and clear[0] == len(parts) - 1:
-        return clear[0]
-    return first
+    return next((at for at, word in enumerate(parts) if word in VERBS or word in ACTIONS), None)
 
 
-def _cut(after: list[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Takes what follows `by`, `as`, and `to`, `from`, `for` off the words after the verb."""
-    by: tuple[str, ...] = ()
-    states: tuple[str, ...] = ()
-    belongs: tuple[str, ...] = ()
+def _cut(after: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Takes what follows `by`, `as`, and `to`, `from`, `for` off the words after the verb: what a record
+    is marked as, and to what it belongs."""
     for number, word in enumerate(after):
+        if number == 0 and word in ("for", "of"):
+            # `search_for_issues`, and not `save_to_mailbox`
+            continue
         if word in ("by", "as") or word in LINKS:
             rest = tuple(singular(one) for one in after[number + 1 :] if one not in SKIPPED)
-            if word == "by":
-                by = rest
-            elif word == "as":
-                states = rest
-            elif number == 0 and word in ("for", "of"):
-                # `search_for_issues`, and not `save_to_mailbox`
-                after[:] = after[1:]
-                return _cut(after)
-            else:
-                belongs = rest
-                if "by" in belongs:
-                    belongs = belongs[: belongs.index("by")]
             del after[number:]
-            break
-    return by, states, belongs
+            return rest if word == "as" else (), rest if word in LINKS else ()
+    return (), ()
 
 
 def _noun(after: list[str]) -> tuple[str, ...]:
-    kept = [singular(word) for word in after if word not in SKIPPED]
+    kept = [singular(word) for word in after if word not in SKIPPED | LINKS]
     while len(kept) > 1 and kept[-1] in GENERIC:
         kept.pop()
-    return ("pull", "request") if kept == ["pr"] else tuple(kept)
+    return tuple(kept)
 
 
 def _key_value(read: Reading) -> None:
@@ -192,35 +162,18 @@ def _key_value(read: Reading) -> None:
 
 def _mark(read: Reading) -> None:
     """`mark_task_done`: what follows the noun is no part of it."""
-    while read.verb == "mark" and len(read.noun) > 1 and read.noun[-1] in ADJECTIVES:
-        read.states = (read.noun[-1], *read.states)
-        read.noun = read.noun[:-1]
+    if read.verb == "mark" and len(read.noun) > 1 and not read.states:
+        read.states, read.noun = read.noun[-1:], read.noun[:-1]
 
 
-def _settle(read: Reading, parts: tuple[str, ...]) -> None:
-    """What the verb means, given the other words."""
-    if "count" in parts and read.does in ("read", "list", "search"):
-        read.does = "count"
-    if read.noun and read.noun[-1] == "count" and len(read.noun) > 1 and "counts" not in parts:
-        read.noun = read.noun[:-1]
-        read.does = "count"
-    if read.does == "create" and parts[:1] == ("create",) and parts[1:3] == ("or", "update"):
-        read.does = "upsert"
-        read.noun = read.noun[2:]
-
-
-def _problem(read: Reading, parts: tuple[str, ...]) -> str | None:
+def _problem(read: Reading) -> str | None:
     if not read.noun:
         return f"{read.verb!r} in the name, and no word that says what it works on"
     if read.tool.annotations.get("readOnlyHint") is True and read.does in WRITES:
         return f"{read.verb!r} in the name writes, and its annotations say that it only reads"
-    machinery = [word for word in reversed(read.noun) if word in MACHINERY]
-    if read.noun[-1] in MACHINERY or parts[0] in SERVERS:
-        return f"{(machinery or parts)[0]!r} names no stored record"
+    if read.noun[-1] in MACHINERY:
+        return f"{read.noun[-1]!r} names no stored record"
     for argument, one in read.arguments.items():
-        chosen = {words(str(value))[:1] for value in enum_of(one)} & _CHOICES
-        if snake(argument) in SWITCHES and (chosen or argument in read.required):
+        if snake(argument) in SWITCHES and (argument in read.required or enum_of(one)):
             return f"its argument {argument!r} chooses what it does"
-    if kind_of(shape(read.tool.input_schema)) not in ("object", ""):
-        return "its input schema is not of an object"
     return None

@@ -14,7 +14,6 @@ from typing import Any, cast
 from agentworld_sim.engines.table import times
 from agentworld_sim.engines.table.errors import invalid, key_text
 from agentworld_sim.engines.table.expressions import names_in
-from agentworld_sim.engines.table.initial_rows import roots_of
 from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
@@ -24,6 +23,7 @@ from agentworld_sim.engines.table.json_schemas import (
 from agentworld_sim.engines.table.layout import join_values
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.engines.table.query import SAME, Filter
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
 
@@ -125,9 +125,7 @@ class TableRequest:
         where it says so."""
         if isinstance(value, list):
             return [self.coerce(path, one) for one in cast("list[Any]", value)]
-        kinds = alternative_types(
-            self.table.fields.get(path, {}), roots_of(self.plan, self.table.name)
-        )
+        kinds = alternative_types(self.table.fields.get(path, {}))
         if isinstance(value, str) and kinds and "string" not in kinds:
             if "integer" in kinds and value.isascii() and value.removeprefix("-").isdigit():
                 return int(value) if len(value) < 100 else value
@@ -274,11 +272,7 @@ class TableRequest:
         return None
 
     def order(self, known: Sequence[str]) -> tuple[str | None, bool]:
-        """The field that records are sorted by, and whether downwards.
-
-        Args:
-            known: The fields that records have.
-        """
+        """The field that records are sorted by, one of `known`, and whether downwards."""
         path, down = None, False
         for name, argument, value in self.arguments_with("sort"):
             path, down = self._sorting(name, argument, value, known)
@@ -290,7 +284,7 @@ class TableRequest:
             if shown in ("true", "false") and "asc" in name.lower():
                 down = not down
             if path is None:
-                path = next((one for one in known if times.snake(one) in times.MADE), None)
+                path = next((one for one in known if snake(one) in times.MADE), None)
         return path, down
 
     def _sorting(
@@ -316,7 +310,7 @@ class TableRequest:
         path = _nearest_field(text, known)
         if path is None and not self._lists_values(name):
             raise invalid(name, value)
-        plain = value == self._input(name).get("default") or times.snake(text) in _INSERTED
+        plain = value == self._input(name).get("default") or snake(text) in _INSERTED
         if path is None and not plain:
             raise NotComputed(f"no field of its records says what to sort by for {value!r}")
         return path, down
@@ -393,8 +387,8 @@ def _nearest_field(text: str, known: Sequence[str]) -> str | None:
         return text
     if re.fullmatch(r"\w[\w -]*", text) is None:
         return None
-    by_word = {times.snake(one): one for one in known}
-    word = times.snake(text)
+    by_word = {snake(one): one for one in known}
+    word = snake(text)
     for form in (word, f"{word}_at", f"{word}_on", f"{word}_date", f"{word}_time", f"date_{word}"):
         if form in by_word:
             return by_word[form]

@@ -21,17 +21,9 @@ _FROM_OUTSIDE = ("real", "replayed")
 def records_from(
     turns: Iterable[Turn], plan: Plan, *, tools: Mapping[str, ToolSpec] | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """The records that recorded answers show, as they were at the end.
-
-    Args:
-        turns: Recorded turns, oldest first. Only answers of the real server count.
-        plan: What its tools do to which tables.
-        tools: The tools as recorded, for what their arguments mean when they are left out.
-
-    Returns:
-        Table to records, in the order in which they were first seen. What a later answer says of a
-        record goes before what an earlier one said; one that was deleted is gone.
-    """
+    """The records that recorded answers of the real server show, by table in the order in which they were
+    first seen. A later answer goes before an earlier one; what was deleted is gone. `tools` say what
+    arguments mean when they are left out."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for turn in turns:
         seen = turn.observation
@@ -48,7 +40,8 @@ def records_from(
                     _forget(held, table, {**asked.scope, **key})
                 continue
             for record in _records(asked, operation, table, seen):
-                _learn(held, table, record)
+                if (named := _key(record, table)) is not None:
+                    held[named] = {**held.get(named, {}), **record}
         except ToolError:
             continue
     return {name: list(records.values()) for name, records in found.items() if records}
@@ -57,12 +50,8 @@ def records_from(
 def with_records(
     plan: Plan, records: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, Table]:
-    """The plan's tables, each beginning with the records that are given for it.
-
-    Args:
-        plan: The plan.
-        records: Table to records; a record that the scenario has, by its key, stays the scenario's.
-    """
+    """The plan's tables, each beginning with the records that are given for it. A record that the scenario
+    has, by its key, stays the scenario's."""
     tables = dict(plan.tables)
     for name, given in records.items():
         table = tables.get(name) or Table(name=name)
@@ -121,13 +110,6 @@ def _content(seen: Observation) -> Any:
         return json.loads(seen.text)
     except ValueError:
         return None
-
-
-def _learn(held: dict[str, dict[str, Any]], table: Table, record: dict[str, Any]) -> None:
-    key = _key(record, table)
-    if key is None:
-        return
-    held[key] = {**held.get(key, {}), **record}
 
 
 def _forget(held: dict[str, dict[str, Any]], table: Table, named: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.engines.table.initial_rows import initial_records, initial_values, roots_of
+from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
 from agentworld_sim.engines.table.layout import (
     StoredRecord,
     get,
@@ -14,13 +14,12 @@ from agentworld_sim.engines.table.layout import (
     key_of,
     record_path,
     records_of_table,
-    resolve_table,
-    scope_of,
     table_path,
     tables_in,
 )
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.query import order_fields, same
+from agentworld_sim.engines.table.query import SAME, Filter, order_fields, same
+from agentworld_sim.engines.table.record_index import Query, RecordIndex
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
@@ -33,15 +32,8 @@ LINES = 200
 def records_view(
     state: WorldState, plan: Plan, *, about: ToolCall, tool: ToolSpec, max_characters: int
 ) -> str:
-    """The records as one line of JSON each, by table.
-
-    Args:
-        state: The world. A table that was never touched is shown as it would begin.
-        plan: What is known of its tables; it may be empty.
-        about: The call. Its table goes first, and in each table the records that it names.
-        tool: The tool it calls.
-        max_characters: Most of the text; what is left out is counted.
-    """
+    """The records as one line of JSON each, by table: first the call's, and in each table those that it
+    names. A table that was never touched is shown as it would begin; what is left out is counted."""
     operation = plan.operations.get(about.name)
     own = operation.table if operation is not None else _table_of_tool(tool, plan, state)
     first = [own] if own else []
@@ -61,18 +53,12 @@ def records_view(
 def record_changes(
     state: WorldState, plan: Plan, operations: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """The values of the state that typed operations change.
-
-    Args:
-        state: The world.
-        plan: What is known of its tables; it may be empty.
-        operations: `{"kind": "put", "table": …, "record": {…}}`, where a record with the key of one
-            that exists is written over it, field by field, or `{"kind": "delete", "table": …, "key":
-            …}`, where the key is a value, or a mapping of key and scope fields for several.
+    """The values of the state that typed operations change: `{"kind": "put", "table": …, "record": {…}}`
+    writes over the fields of a record that is there, `{"kind": "delete", "table": …, "key": …}` takes a
+    key or a mapping of key and scope fields.
 
     Raises:
-        ValueError: an operation names no table or record, or a record does not fit its table. The text
-            is for whoever wrote it.
+        ValueError: an operation names no table or record, or a record does not fit; told to its writer.
     """
     changing = _ChangeSet(state, plan)
     for number, operation in enumerate(operations, 1):
@@ -87,25 +73,19 @@ def records_in(
     state: WorldState, plan: Plan, *, tables: Iterable[str] | None = None
 ) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Every table's records in their order, by a key of their own; those it would begin with if it was
-    never touched.
-
-    Args:
-        state: The world.
-        plan: What is known of its tables; it may be empty.
-        tables: Only these.
-    """
+    never touched."""
     names = sorted({*plan.tables, *tables_in(state.values)} if tables is None else tables)
-    held = {
-        name: current_records(state, plan, resolve_table(state.values, plan, name))
-        for name in names
-    }
+    held = {name: current_records(state, plan, _table(plan, name)) for name in names}
     return {name: {one.key: one.record for one in stored} for name, stored in held.items()}
+
+
+def _table(plan: Plan, name: str) -> Table:
+    return plan.tables.get(name) or Table(name=name)
 
 
 def current_records(state: WorldState, plan: Plan, table: Table) -> list[StoredRecord]:
     """The records of a table, in their order; those it would begin with if it was never touched."""
-    roots = roots_of(plan, table.name)
-    held = [order_fields(one, table, roots) for one in records_of_table(state.values, table.name)]
+    held = [order_fields(one, table) for one in records_of_table(state.values, table.name)]
     if held or table_path(table.name) in state.values:
         return held
     return initial_records(plan, table, seed=state.seed, clock_us=state.clock_us)
@@ -117,7 +97,7 @@ class _ChangeSet:
     def __init__(self, state: WorldState, plan: Plan) -> None:
         self._state = state
         self._plan = plan
-        self._held: dict[str, dict[str, StoredRecord]] = {}
+        self._index = RecordIndex()
         self.values: dict[str, Any] = {}
 
     def apply(self, operation: Mapping[str, Any]) -> None:
@@ -138,40 +118,38 @@ class _ChangeSet:
         if not isinstance(name, str) or name not in known:
             listed = ", ".join(known) or "none"
             raise ValueError(f"no table {name!r}.{nearest(str(name), known)} Tables: {listed}.")
-        table = resolve_table(self._state.values, self._plan, name)
-        if name not in self._held:
+        table = _table(self._plan, name)
+        if not self._index.has(name):
             try:
                 records = current_records(self._state, self._plan, table)
             except UsageError as error:
                 raise ValueError(str(error)) from None
-            self._held[name] = {one.key: one for one in records}
+            self._index.bring_up(table, records)
             if table_path(name) not in self._state.values:
                 self.values.update(initial_values(table, records))
         return table
 
     def _put(self, table: Table, given: Mapping[str, Any]) -> None:
-        held = self._held[table.name]
         missing = [path for path in table.key if get(given, path) is None]
         if missing:
             raise ValueError(
                 f"a record of {table.name!r} needs its key: {', '.join(missing)} is missing"
             )
-        number = max((one.number for one in held.values()), default=0) + 1
         before = self._find(table, {path: get(given, path) for path in table.key}, given)
         record = {**(before.record if before else {}), **given}
         for name, schema in table.fields.items():
             if name not in given:
                 continue
-            whole = {**schema, "$defs": _definitions(self._plan, table, schema)}
-            problem = _problem(whole, given[name])
+            problem = _problem(schema, given[name])
             if problem is not None:
                 raise ValueError(f"{name!r} of {table.name!r}: {problem}")
         for name in table.required if before is None else ():
             if name not in record:
                 raise ValueError(f"a record of {table.name!r} needs {name!r}")
-        key = before.key if before is not None else key_of(record, table, number)
-        stored = StoredRecord(key, before.number if before else number, record)
-        held[key] = stored
+        number = before.number if before else self._index.next_number(table.name)
+        key = before.key if before else key_of(record, table, number)
+        stored = StoredRecord(key, number, record)
+        self._index.put(table.name, stored)
         self.values[record_path(table.name, key)] = stored.to_json()
 
     def _delete(self, table: Table, key: Any) -> None:
@@ -194,40 +172,27 @@ class _ChangeSet:
         found = self._find(table, fields, fields)
         if found is None:
             raise ValueError(f"no record of {table.name!r} has the key {key!r}")
-        del self._held[table.name][found.key]
+        self._index.remove(table.name, found.key)
         self.values[record_path(table.name, found.key)] = None
 
     def _find(
         self, table: Table, key: Mapping[str, Any], given: Mapping[str, Any]
     ) -> StoredRecord | None:
-        held = self._held[table.name]
         scope = {path: get(given, path) for path in table.scope}
         if all(value is not None for value in scope.values()) and all(
             path in key for path in table.key
         ):
             exact = join_values([*scope.values(), *(key[path] for path in table.key)])
-            return held.get(exact)
+            return self._index.at(table.name, exact)
         named = {**{path: one for path, one in scope.items() if one is not None}, **key}
-        found = [
-            one
-            for one in held.values()
-            if all(same(get(one.record, path), value) for path, value in named.items())
-        ]
+        filters = [Filter(path, SAME, value) for path, value in named.items()]
+        found = self._index.find(table.name, Query(filters=filters))
         if len(found) > 1:
             raise ValueError(
                 f"{len(found)} records of {table.name!r} have this key; name"
                 f" {', '.join(table.scope)} as well"
             )
         return found[0] if found else None
-
-
-def _definitions(plan: Plan, table: Table, schema: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for root in (*roots_of(plan, table.name), schema):
-        held = root.get("$defs")
-        if isinstance(held, Mapping):
-            found.update(cast("Mapping[str, Any]", held))
-    return found
 
 
 def _problem(schema: Mapping[str, Any], value: Any) -> str | None:
@@ -240,11 +205,11 @@ def _problem(schema: Mapping[str, Any], value: Any) -> str | None:
 
 def _table_of_tool(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
     """The table that a tool's name speaks of."""
-    from agentworld_sim.engines.table.errors import singular
+    from agentworld_sim.engines.table.errors import singular_table
 
     name = f"_{tool.name.lower().replace('-', '_')}_"
     for table in (*plan.tables, *tables_in(state.values)):
-        if f"_{table}_" in name or f"_{singular(table).replace(' ', '_')}_" in name:
+        if f"_{table}_" in name or f"_{singular_table(table).replace(' ', '_')}_" in name:
             return table
     return None
 
@@ -252,7 +217,7 @@ def _table_of_tool(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
 def _table_text(
     state: WorldState, plan: Plan, name: str, wanted: Sequence[Any], max_characters: int
 ) -> str:
-    table = resolve_table(state.values, plan, name)
+    table = _table(plan, name)
     records = current_records(state, plan, table)
     named = ", ".join((*table.scope, *table.key))
     head = f"{name} ({len(records)} record{'s' * (len(records) != 1)}, named by {named})"
@@ -292,6 +257,3 @@ def _scalars(values: Iterable[Any]) -> Iterable[Any]:
             yield from _scalars(cast("list[Any]", value))
         elif value is not None and not isinstance(value, bool):
             yield value
-
-
-__all__ = ["current_records", "record_changes", "records_in", "records_view", "scope_of"]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from agentworld_sim.engines.model import CallImagining
-from agentworld_sim.engines.table.answers import RelatedRecords, observation
-from agentworld_sim.engines.table.database import Database, Query
-from agentworld_sim.engines.table.errors import ToolError, in_own_words, pattern_in, server_text
+from agentworld_sim.engines.table.answers import observation
+from agentworld_sim.engines.table.errors import ToolError, server_text
 from agentworld_sim.engines.table.execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.inference import PREFIX, is_candidate, plan_of
-from agentworld_sim.engines.table.initial_rows import initial_records, initial_values, roots_of
+from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
 from agentworld_sim.engines.table.layout import (
     HIGHEST,
     ROOT,
@@ -27,13 +24,14 @@ from agentworld_sim.engines.table.layout import (
 from agentworld_sim.engines.table.operation import Operation, Plan, Table
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import order_fields
+from agentworld_sim.engines.table.record_index import RecordIndex
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
-from agentworld_sim.errors import CannotCompute, EngineFailure
-from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
+from agentworld_sim.errors import CannotCompute
+from agentworld_sim.ports import Answer, EngineSession, Imaginer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Observation, Turn
+from agentworld_sim.types.turns import Observation
 from agentworld_sim.types.values import changed_keys
 
 TURN_US = 1_000_000
@@ -43,37 +41,24 @@ _DAY_US = 86_400_000_000
 
 
 class TableSession:
-    """Implements `EngineSession`.
-
-    The world's state is the truth. The database is an index of it, made when a table is first touched
-    and kept in step with what this session and others change.
-    """
+    """Implements `EngineSession`. The world's state is the truth; its index is made when a table is first
+    touched, and kept in step with what this session and others change."""
 
     def __init__(
         self,
         plan_of: Callable[[Iterable[ToolSpec]], Plan],
         imagining: CallImagining | None,
-        recorded: Sequence[Turn],
     ) -> None:
-        """
-        Args:
-            plan_of: Says what the tools of a world do together.
-            imagining: Asks for what cannot be computed.
-            recorded: Turns of the real server: its errors are told in its own words.
-        """
+        """`plan_of` says what the tools of a world do together, `imagining` asks for what cannot be computed."""
         self._plan_of = plan_of
         self._imagining = imagining
-        self._recorded = recorded
-        self._database: Database | None = None
-        self._guard = threading.Lock()
-        self._busy = False
-        """Whether a thread is at work on the database: that of a cancelled call goes on to its end."""
-        self._closed = False
+        self._index: RecordIndex | None = None
         self._seen: Mapping[str, Any] = {}
         self._written: Mapping[str, Any] = {}
         self._planned: tuple[list[ToolSpec], Plan] | None = None
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         plan = self._plan({**context.tools, tool.name: tool})
         try:
             operation = plan.operations.get(call.name)
@@ -82,71 +67,52 @@ class TableSession:
             table = plan.tables.get(operation.table) or Table(name=operation.table)
             asked = TableRequest(operation, table, plan, tool, call.arguments)
             asked.require_known()
-            return await self._compute(asked, context)
+            return self._compute(asked, context)
         except NotComputed as reason:
             self._forget()
             return await self._imagine(call, tool, context, str(reason))
 
     def close(self) -> None:
-        with self._guard:
-            self._closed = True
         self._forget()
 
-    async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
-        # SQLite would keep the event loop for as long as a query takes, and servers that watch for calls that
-        # block refuse it, however short.
-        said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
+    def _compute(self, asked: TableRequest, context: StepContext) -> Answer:
+        said, values = self._execute(asked, context)
         if isinstance(said, ToolError):
-            said = Observation(text=await self._error_text(said, asked, context), is_error=True)
+            said = Observation(text=server_text(str(said), asked.tool), is_error=True)
         self._written = values
         clock_us = context.state.clock_us + TURN_US
         return Answer(said, StateChange(clock_us=clock_us, values=values))
 
-    def _execute_in_thread(
-        self, asked: TableRequest, context: TurnContext
-    ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
-        """`_execute`, in a thread, which closes the database where nobody else may any more."""
-        with self._guard:
-            if self._closed:
-                raise EngineFailure("the records were closed while a call was about to read them")
-            self._busy = True
-        try:
-            return self._execute(asked, context)
-        finally:
-            with self._guard:
-                self._busy = False
-                closed = self._closed
-            if closed:
-                self._forget()
-
     def _execute(
-        self, asked: TableRequest, context: TurnContext
+        self, asked: TableRequest, context: StepContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """What the tool says, and the values that change."""
-        database = self._current_database(context.state.values)
-        also = [
-            asked.plan.tables[name] for name in _related_tables(asked) if name in asked.plan.tables
+        index = self._current_index(context.state.values)
+        names = {where.partition(".")[0] for where in asked.table.parents.values()}
+        parents = [
+            asked.plan.tables[name]
+            for name in sorted(names - {asked.table.name})
+            if name in asked.plan.tables
         ]
         begun: dict[str, Any] = {}
-        for table in (asked.table, *also):
-            begun.update(self._bring_up(database, asked.plan, table, context))
+        for table in (asked.table, *parents):
+            begun.update(self._bring_up(index, asked.plan, table, context))
         execution = Execution(
             asked=asked,
-            database=database,
+            index=index,
             values=context.state.values,
             clock_us=context.state.clock_us,
             draw=SeededRandom(context.seed),
         )
-        database.mark()
+        index.mark()
         written: Mapping[str, Any] = {}
         said: Observation | ToolError
         try:
             said = self._observation(asked, execution, context)
         except ToolError as error:
-            database.roll_back()
+            index.roll_back()
             said = error
         else:
-            database.keep()
             written = execution.written
         return said, {
             path: value
@@ -155,43 +121,23 @@ class TableSession:
         }
 
     def _observation(
-        self, asked: TableRequest, execution: Execution, context: TurnContext
+        self, asked: TableRequest, execution: Execution, context: StepContext
     ) -> Observation:
         outcome = execution.run()
-        further = [
-            RelatedRecords(path, [one.record for one in execution.database.find(name, Query())])
-            for path, name in asked.operation.output.also.items()
-            if execution.database.has(name)
-        ]
-        return observation(asked, outcome, self._maker(asked, outcome, context), further)
+        return observation(asked, outcome, self._maker(asked, outcome, context))
 
-    def _maker(self, asked: TableRequest, outcome: Outcome, context: TurnContext) -> Maker:
+    def _maker(self, asked: TableRequest, outcome: Outcome, context: StepContext) -> Maker:
         """Fills in what no record says: for one record always the same."""
         about = outcome.keys[0] if len(outcome.keys) == 1 else asked.operation.tool
         return Maker(
             draw=SeededRandom(context.state.seed, asked.table.name, about),
             clock_us=context.state.clock_us // _DAY_US * _DAY_US,
-            roots=(
-                *([asked.tool.output_schema] if asked.tool.output_schema else []),
-                *roots_of(asked.plan, asked.table.name),
-            ),
+            roots=(asked.tool.output_schema,) if asked.tool.output_schema else (),
             new=True,
         )
 
-    async def _error_text(self, error: ToolError, asked: TableRequest, context: TurnContext) -> str:
-        """The error in this server's own words, where it was ever heard to say it."""
-        if error.missing is None:
-            return server_text(str(error), asked.tool)
-        turns: Sequence[Turn] = self._recorded
-        if self._imagining is not None:
-            turns = (*turns, *await context.history())
-        pattern = pattern_in(turns, asked.plan, error.table, asked.operation.tool)
-        if pattern is None:
-            return server_text(str(error), asked.tool)
-        return in_own_words(pattern, error.missing)
-
     async def _imagine(
-        self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
+        self, call: ToolCall, tool: ToolSpec, context: StepContext, reason: str
     ) -> Answer:
         if self._imagining is None:
             raise CannotCompute(
@@ -199,7 +145,7 @@ class TableSession:
                 " under `operations` in the scenario, or name a language world model that imagines"
                 " it: AGENTWORLD_MODEL_URL."
             )
-        return await self._imagining.answer(call, tool, context)
+        return await self._imagining.answer(context)
 
     def _plan(self, tools: Mapping[str, ToolSpec]) -> Plan:
         offered = list(tools.values())
@@ -209,72 +155,58 @@ class TableSession:
             self._planned = (offered, self._plan_of(offered))
         return self._planned[1]
 
-    # The database
+    # The index
 
-    def _current_database(self, values: Mapping[str, Any]) -> Database:
-        """The database, as the state is now."""
-        if self._database is None:
-            self._database = Database()
+    def _current_index(self, values: Mapping[str, Any]) -> RecordIndex:
+        """The index, as the state is now."""
+        if self._index is None:
+            self._index = RecordIndex()
         else:
             paths = changed_keys(self._seen, values) | self._written.keys()
             for path in paths:
                 held = self._written[path] if path in self._written else self._seen.get(path)
                 now = values.get(path)
                 if held is not now and held != now:
-                    self._apply(self._database, path, now)
+                    self._apply(self._index, path, now)
         self._seen, self._written = values, {}
-        return self._database
+        return self._index
 
-    def _apply(self, database: Database, path: str, value: Any) -> None:
+    def _apply(self, index: RecordIndex, path: str, value: Any) -> None:
         """Follows a change that another made."""
         name, _, key = path.removeprefix(ROOT).partition("/")
         table = unquote(name)
-        if not path.startswith(ROOT) or not key or not database.has(table):
+        if not path.startswith(ROOT) or not key or not index.has(table):
             return
         if key.startswith(HIGHEST):
             return
         if value is None:
-            database.remove(table, key)
+            index.remove(table, key)
             return
         stored = StoredRecord(key, value["n"], value["record"])
         plan = self._planned[1] if self._planned else Plan()
         known = plan.tables.get(table) or Table(name=table)
-        database.put(table, order_fields(stored, known, roots_of(plan, table)))
+        index.put(table, order_fields(stored, known))
 
     def _bring_up(
-        self, database: Database, plan: Plan, table: Table, context: TurnContext
+        self, index: RecordIndex, plan: Plan, table: Table, context: StepContext
     ) -> dict[str, Any]:
         """Makes sure that the table is there; the values that its beginning writes."""
         values = context.state.values
         if table_path(table.name) in values:
-            if not database.has(table.name):
-                roots = roots_of(plan, table.name)
+            if not index.has(table.name):
                 records = records_of_table(values, table.name)
-                database.bring_up(table, (order_fields(one, table, roots) for one in records))
+                index.bring_up(table, (order_fields(one, table) for one in records))
             return {}
         records = initial_records(
             plan, table, seed=context.state.seed, clock_us=context.state.clock_us
         )
-        if not database.has(table.name):
-            database.bring_up(table, records)
+        if not index.has(table.name):
+            index.bring_up(table, records)
         return initial_values(table, records)
 
     def _forget(self) -> None:
-        with self._guard:
-            if self._busy:
-                # Closed under a running query, SQLite takes the process with it.
-                return
-        if self._database is not None:
-            self._database.close()
-        self._database = None
+        self._index = None
         self._seen, self._written = {}, {}
-
-
-def _related_tables(asked: TableRequest) -> list[str]:
-    """The other tables that a call looks at."""
-    parents = [where.partition(".")[0] for where in asked.table.parents.values()]
-    names = dict.fromkeys([*asked.operation.output.also.values(), *parents])
-    return [name for name in names if name != asked.table.name]
 
 
 VIEW_CHARACTERS = 24_000
@@ -297,19 +229,12 @@ class TableEngine:
         operations: Mapping[str, Operation] | None = None,
         tables: Mapping[str, Table] | None = None,
         imaginer: Imaginer | None = None,
-        recorded: Sequence[Turn] = (),
     ) -> None:
-        """
-        Args:
-            operations: What tools do, where it is not left to inference, by tool name.
-            tables: What is known of tables.
-            imaginer: Answers calls that cannot be computed.
-            recorded: Turns of the real server: its errors are told in its own words.
-        """
+        """What a scenario says of tools (by name) and of tables goes before what is inferred; `imaginer` answers
+        calls that cannot be computed."""
         self.operations = dict(operations or {})
         self.tables = dict(tables or {})
         self.imaginer = imaginer
-        self.recorded = tuple(recorded)
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         return self.binder((tool,))(tool)
@@ -339,9 +264,9 @@ class TableEngine:
         from agentworld_sim.engines.model import CallImagining
 
         imagining = None if self.imaginer is None else CallImagining(self.imaginer, self)
-        return TableSession(self.plan, imagining, self.recorded)
+        return TableSession(self.plan, imagining)
 
-    # `Records`, for what is imagined
+    # Records, for what is imagined
 
     def view(
         self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]

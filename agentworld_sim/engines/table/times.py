@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agentworld_sim.engines.table.words import snake
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\Z")
 _MILLISECONDS = 10**11
@@ -26,12 +28,6 @@ CHANGED = frozenset(
     " edited_at last_edited_time last_modified_time updated_timestamp".split()
 )
 """Fields that say when it was last changed."""
-
-
-def snake(name: str) -> str:
-    """`createdAt` → `created_at`."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
 
 
 def is_moment(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table.json_schemas import enum_of, item_of, kind_of, properties
+from agentworld_sim.engines.table.json_schemas import enum_of, kind_of, properties
 from agentworld_sim.engines.table.outputs import OutputReading, read_output_schema
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import plural, singulars, snake, words
@@ -41,8 +41,6 @@ class ToolGroup:
     readings: list[Reading]
     space: str = ""
     """The name of the server that has the tools, where there are several: tables are its own."""
-    shown: bool = False
-    """Whether a tool of another table shows all records of this one beside its own."""
     answers: dict[str, OutputReading] = field(default_factory=dict[str, OutputReading])
     child: bool = False
     """Whether its records belong to those of another table."""
@@ -81,11 +79,10 @@ class ToolGroup:
                 return one
         return None
 
-    def add_fields(self, shape: dict[str, Any], *, skip: frozenset[str] = frozenset()) -> None:
+    def add_fields(self, shape: dict[str, Any]) -> None:
         """Takes the properties of a record's shape that are not known yet."""
         for name, one in properties(shape).items():
-            if snake(name) not in skip:
-                self.add_field(name, one)
+            self.add_field(name, one)
 
     def add_field(self, name: str, shape: dict[str, Any]) -> str:
         known = next((one for one in self.fields if snake(one) == snake(name)), None)
@@ -139,12 +136,12 @@ def _separate_products(
     used: dict[tuple[str, ...], int] = {}
     for read in (one for reads in by_noun.values() for one in reads):
         used[read.prefix] = used.get(read.prefix, 0) + 1
-    products = {prefix for prefix, count in used.items() if len(prefix) == 1 and count >= PRODUCT}
+    products = {prefix for prefix, count in used.items() if prefix and count >= PRODUCT}
     found: dict[tuple[str, ...], list[Reading]] = {}
     for noun, reads in by_noun.items():
         several = {read.prefix for read in reads if not read.stated_noun} & products
         for read in reads:
-            own = len(several) > 1 and read.prefix in several and not read.stated_noun
+            own = len(several) > 1 and read.prefix in several
             found.setdefault((*read.prefix, *noun) if own else noun, []).append(read)
     return found
 
@@ -192,24 +189,20 @@ def where_words(read: Reading, noun: tuple[str, ...]) -> set[str]:
 
 def _names(read: Reading, noun: tuple[str, ...]) -> bool:
     """Whether a tool takes what names a record of `noun`."""
-    return any(
-        singulars(argument)[: len(noun)] == noun or singulars(argument)[:1] == noun[-1:]
-        for argument in read.arguments
-    )
+    return any(singulars(argument)[:1] == noun[-1:] for argument in read.arguments)
 
 
 def _read_or_list(group: ToolGroup) -> None:
     """Settles what depends on the arguments: `get_users()` lists, `find_user(email)` reads."""
     for read in group.readings:
         keys = list(key_arguments(read, group.noun))
-        sure = [name for name, _, certain in keys if certain or name in read.required]
-        if read.does == "read" and not sure and (read.several or not read.required):
-            if read.several:
-                read.does = "list"
-        elif read.does == "search" and read.verb in ("find", "lookup") and not read.several:
-            if any(name in read.required for name, _, _ in keys):
-                read.does = "read"
-        elif read.does == "create" and read.verb == "open" and keys:
+        needed = [name for name, _, _ in keys if name in read.required]
+        if read.does == "read" and read.several and not needed:
+            certain = any(certain for _, _, certain in keys)
+            read.does = "read" if certain else "list"
+        elif (read.does == "search" and read.verb == "find" and not read.several and needed) or (
+            read.does == "create" and read.verb == "open" and keys
+        ):
             read.does = "read"
         elif read.does == "create" and read.verb in _ARRANGES:
             # `schedule_task(id, due)`: what has its key is there already.
@@ -219,25 +212,14 @@ def _read_or_list(group: ToolGroup) -> None:
 
 def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
     """The arguments that may name a record: argument, kind (`id`, `number`, `name`), certain."""
-    nouns = {noun, noun[-1:]}
-    if read.noun[-1:] == noun[-1:]:
-        nouns.add(read.noun)
-    nouns |= _SHORT_NOUNS.get(noun, frozenset())
+    nouns = {noun, noun[-1:]} | _SHORT_NOUNS.get(noun, frozenset())
     for argument, shape in read.arguments.items():
-        kind = kind_of(shape)
         parts = singulars(argument)
-        if kind in ("object", "boolean") or enum_of(shape) or not parts:
-            continue
-        if kind == "array" and kind_of(item_of(shape)) in ("object", "array", "boolean"):
+        if not parts or kind_of(shape) in ("object", "boolean"):
             continue
         last = _SHORT.get(parts[-1], parts[-1])
-        own = parts[:-1] in nouns
-        if last in STRONG and (own or len(parts) == 1):
-            yield argument, last, True
-        elif last in WEAK and (own or len(parts) == 1):
-            yield argument, last, False
-        elif parts in nouns and kind in ("string", "integer", "array"):
-            yield argument, "", False
+        if last in (*STRONG, *WEAK) and parts[:-1] in {*nouns, ()}:
+            yield argument, last, last in STRONG
 
 
 def link_problem(read: Reading) -> str | None:

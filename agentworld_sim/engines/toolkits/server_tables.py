@@ -15,12 +15,8 @@ KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}
 def kept_tables(
     values: Mapping[str, Any], tools: Iterable[ToolSpec]
 ) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """The records of the servers `memory` and `sqlite`, by table and a key of their own.
-
-    Args:
-        values: Of a world's state.
-        tools: Its tools. Of a server whose tools are named `SERVER__tool`, the tables are named so too.
-    """
+    """The records of the servers `memory` and `sqlite` in a world's values, by table and a key of their own. Of a
+    server whose tools are named `SERVER__tool`, the tables are named so too."""
     tables: dict[str, dict[str, Mapping[str, Any]]] = {}
     servers = {
         (tool.name.rpartition("__")[0], (tool.binds_to or "").partition("/")[0]) for tool in tools

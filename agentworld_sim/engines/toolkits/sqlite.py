@@ -153,30 +153,35 @@ def _as_operation(
     return run
 
 
-def _read(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def read_query(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     if not arguments["query"].strip().upper().startswith("SELECT"):
         raise ValueError("Only SELECT queries are allowed for read_query")
     return str(_Database(turn).run(arguments["query"]))
 
 
-def _write(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def write_query(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     if arguments["query"].strip().upper().startswith("SELECT"):
         raise ValueError("SELECT queries are not allowed for write_query")
     return str(_Database(turn).run(arguments["query"]))
 
 
-def _create(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def create_table(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     if not arguments["query"].strip().upper().startswith("CREATE TABLE"):
         raise ValueError("Only CREATE TABLE statements are allowed")
     _Database(turn).run(arguments["query"])
     return "Table created successfully"
 
 
-def _list(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def list_tables(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return str(_Database(turn).run("SELECT name FROM sqlite_master WHERE type='table'"))
 
 
-def _describe(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def describe_table(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return str(_Database(turn).run(f"PRAGMA table_info({arguments['table_name']})"))
 
 
@@ -250,14 +255,7 @@ def _cell(value: Any) -> Any:
     return value[: MAX_CELL - 3].rsplit(" ", 1)[0] + "..."
 
 
-def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def append_insight(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     turn.kept.put("insights", [*turn.kept.get("insights", []), arguments["insight"]])
     return "Insight added to memo"
-
-
-read_query = _as_operation(_read)
-write_query = _as_operation(_write)
-create_table = _as_operation(_create)
-list_tables = _as_operation(_list)
-describe_table = _as_operation(_describe)
-append_insight = _as_operation(_append)

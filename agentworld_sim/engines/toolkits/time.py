@@ -1,6 +1,6 @@
-"""The tools of `mcp-server-time`, release 2026.10, on the world's clock.
+"""The tools of `mcp-server-time`, release 2026.10, and the plain clock of many agents, on the world's clock.
 
-Held against recordings of the real server. Time zones are those of the machine this runs on.
+The first are held against recordings of the real server. Time zones are those of the machine this runs on.
 """
 
 from __future__ import annotations
@@ -22,12 +22,28 @@ class _BadArguments(ValueError):
     """What the server says of arguments that it cannot use."""
 
 
-def _current(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _as_operation(
+    operation: Callable[[ServerTurn, Mapping[str, Any]], Mapping[str, Any]],
+) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
+    def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            value = operation(turn, arguments)
+        except _BadArguments as error:
+            text = f"Error executing tool {operation.__name__}: {error}"
+            return Observation(text=text, is_error=True)
+        return Observation(text=json.dumps(value, indent=2, ensure_ascii=False), structured=value)
+
+    return run
+
+
+@_as_operation
+def get_current_time(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     name = _require(arguments, "timezone")
     return _moment(name, _now(turn, _zone(name)))
 
 
-def _convert(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+@_as_operation
+def convert_time(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     source = _require(arguments, "source_timezone")
     target = _require(arguments, "target_timezone")
     source_zone, target_zone = _zone(source), _zone(target)
@@ -62,8 +78,11 @@ def _require(arguments: Mapping[str, Any], name: str) -> str:
 
 
 def _now(turn: ServerTurn, zone: ZoneInfo) -> datetime:
-    whole = datetime.fromtimestamp(turn.clock_us // 1_000_000, UTC)
-    return whole.astimezone(zone)
+    return _clock(turn).astimezone(zone)
+
+
+def _clock(turn: ServerTurn) -> datetime:
+    return datetime.fromtimestamp(turn.clock_us // 1_000_000, UTC)
 
 
 @cache
@@ -99,18 +118,13 @@ def _hours(hours: float) -> str:
     return f"{hours:+.2f}".rstrip("0").rstrip(".") + "h"
 
 
-def _as_operation(
-    name: str, operation: Callable[[ServerTurn, Mapping[str, Any]], Mapping[str, Any]]
-) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
-    def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
-        try:
-            value = operation(turn, arguments)
-        except _BadArguments as error:
-            return Observation(text=f"Error executing tool {name}: {error}", is_error=True)
-        return Observation(text=json.dumps(value, indent=2, ensure_ascii=False), structured=value)
-
-    return run
+def now(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text=_clock(turn).isoformat())
 
 
-get_current_time = _as_operation("get_current_time", _current)
-convert_time = _as_operation("convert_time", _convert)
+def today(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text=_clock(turn).date().isoformat())
+
+
+def think(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text="Thought recorded.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agentworld_sim.errors import EngineFailure
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.toolkits import (
     KnownTool,
@@ -84,7 +84,8 @@ class ToolkitEngine:
 class ToolkitSession:
     """Implements `EngineSession`. It holds nothing: an answer follows from the state alone."""
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         found = known_tool(tool.binds_to)
         if found is None:
             raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
@@ -102,7 +103,7 @@ class ToolkitSession:
         pass
 
 
-def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: StepContext) -> Answer:
     # Two servers of one kind keep apart what they keep.
     server = call.name.rpartition("__")[0]
     kept = ServerValues(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")

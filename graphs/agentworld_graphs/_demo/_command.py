@@ -1,4 +1,4 @@
-"""The command: run the agent, reach its world by MCP, show what changed, prove what did not."""
+"""The command `agentworld demo`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,10 @@ import asyncio
 import os
 import sys
 import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim.errors import UsageError
 from agentworld_sim.extras import require
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
-    from agentworld_graphs._demo._trace import Trace
-    from agentworld_sim.world import World
-
-SCENARIO = "failing-test"
-WORLD = "demo"
-RECURSION_LIMIT = 80
-"""Steps of the graph before a real model is stopped."""
 
 
 @click.command()
@@ -47,96 +33,6 @@ def demo(agent_model: str | None, keep: bool) -> None:
         if not keep:
             # The shim runs as a process of its own and finds the world by the environment.
             os.environ["AGENTWORLD_HOME"] = name
-        sys.exit(asyncio.run(_demo(agent_model)))
+        from agentworld_graphs._demo._run import run_demo
 
-
-async def _demo(agent_model: str | None) -> int:
-    from rich.console import Console
-
-    from agentworld_graphs._demo._agent import real_calls
-    from agentworld_graphs._demo._trace import Trace, fingerprint
-    from agentworld_sim.goals import check_goals
-    from agentworld_sim.scenario import Scenario
-    from agentworld_sim.store.home import open_store
-    from agentworld_sim.world import World
-
-    here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")
-    before = fingerprint(here), fingerprint(there)
-    trace = Trace(Console(highlight=False))
-    store = open_store()
-    scenario = Scenario.load(SCENARIO)
-    async with await World.create(scenario, id=_free_id(store.worlds()), store=store) as world:
-        trace.begin(scenario.instruction, agent_model or "scripted", world.id)
-        trace.section("a LangGraph agent with its own tools")
-        await _run_agent(world, _model(agent_model), trace)
-        trace.section("the same world, reached by an MCP client")
-        await _reach_by_mcp(world.id, trace)
-        trace.section("what changed in the world")
-        trace.patch(await world.patch())
-        results = await check_goals(world)
-        trace.goals(results)
-        trace.section("what changed on this host")
-        same = (fingerprint(here), fingerprint(there)) == before
-        trace.proof(same, f"{len(before[0])} files below {here} are as they were")
-        trace.proof(same, f"{len(before[1])} files below {there}, as before")
-        trace.proof(not real_calls, f"real tools called: {len(real_calls)}")
-    return 0 if same and not real_calls and all(result.met for result in results) else 1
-
-
-def _free_id(worlds: Any) -> str:
-    taken = {record.id for record in worlds}
-    return next(
-        name
-        for number in range(len(taken) + 1)
-        if (name := WORLD + f"-{number}" * bool(number)) not in taken
-    )
-
-
-def _model(name: str | None) -> BaseChatModel:
-    from agentworld_graphs._demo._agent import script
-    from agentworld_graphs._scripted import ScriptedChatModel
-
-    if name is None:
-        return ScriptedChatModel(script=script())
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(name)
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f"cannot make the chat model {name!r}: {error}. Write it as provider:model, for example"
-            " 'openai:gpt-5', with the provider's package installed."
-        ) from None
-
-
-async def _run_agent(world: World, model: BaseChatModel, trace: Trace) -> None:
-    from agentworld_graphs._demo._agent import TOOLS, agent
-    from agentworld_graphs._tool_node import SimToolNode
-
-    # The one line that differs from an agent with real tools: SimToolNode instead of ToolNode.
-    graph: Any = agent(model, SimToolNode(TOOLS, world=world), TOOLS)
-    question = {"messages": [("user", world.scenario.instruction)]}
-    async for update in graph.astream(
-        question, {"recursion_limit": RECURSION_LIMIT}, stream_mode="updates"
-    ):
-        for change in update.values():
-            for message in change["messages"]:
-                trace.message(message)
-
-
-async def _reach_by_mcp(world_id: str, trace: Trace) -> None:
-    from mcp import Client, StdioServerParameters
-
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "agentworld_sim.cli", "mcp", "--world", world_id],
-        env=dict(os.environ),
-    )
-    async with Client(server) as client:
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        trace.call("tools/list", {"command": ", ".join(names)})
-        arguments = {"command": "cd /srv/app && make test 2>&1 | tail -n 1 && ls -l src"}
-        trace.call("bash", arguments)
-        result = await client.call_tool("bash", arguments)
-        text = "".join(getattr(part, "text", "") for part in result.content)
-        trace.answer(text, "computed", None)
+        sys.exit(asyncio.run(run_demo(agent_model)))

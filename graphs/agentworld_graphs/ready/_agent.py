@@ -1,15 +1,23 @@
-"""What all ready graphs share: the agent, its configuration, and the state of a thread."""
+"""The worlds of threads: made once, found again by their id, forked and thrown away.
+
+A graph's state holds the world's id and a ref. This module holds nothing that cannot be found again by
+them: a server that is restarted goes on where its threads stood, if its worlds are kept on disk.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NotRequired, Self, cast
+from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -18,34 +26,197 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs] -- it has none
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler
-from pydantic import model_validator as checks
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    model_validator as checks,
+)
 
-from agentworld_graphs._demo._agent import TOOLS
-from agentworld_graphs._demo._agent import script as fixes_the_test
-from agentworld_graphs._interruption import SimulationInterrupted
+from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
+from agentworld_graphs._interruption import SimulationInterrupted, interrupting
 from agentworld_graphs._scripted import ScriptedChatModel
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._tool_node import SimToolNode
-from agentworld_graphs.ready._worlds import (
-    call_of,
-    claim,
-    interrupting,
-    really_allowed,
-    scenario_of,
-    worlds,
-)
 from agentworld_sim import (
     Access,
     AgentworldError,
     ArgumentsError,
+    MemoryStore,
     Scenario,
+    ScenarioError,
+    ToolCall,
     UnknownToolError,
+    UnknownWorldError,
     UsageError,
     World,
+    WorldModel,
+    WorldRef,
+    WorldStore,
 )
 from agentworld_sim.controls import Control
+from agentworld_sim.engines.model import ModelEngine
+from agentworld_sim.errors import nearest
+from agentworld_sim.llm.transport import is_loopback
+from agentworld_sim.runtime.world_history import off_loop
+from agentworld_sim.scenario import shipped_scenarios
+from agentworld_sim.store.home import open_store
 from agentworld_sim.types.json import canonical_json
+
+OPEN = 256
+"""How many worlds stay open. One that is not is opened again by its id when its thread goes on."""
+
+
+class OpenWorlds:
+    """The worlds that this process has open."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held: OrderedDict[tuple[str, str, str | None], World] = OrderedDict()
+
+    async def open(
+        self, id: str | Scenario, model_url: str | None, seed: int | None = None, **options: Any
+    ) -> World:
+        """The world of a thread that was begun before, or a new one of a scenario, with other options of
+        `World.create`.
+
+        Raises:
+            UnknownWorldError: it is gone.
+        """
+        model, store = await asyncio.to_thread(lambda: (model_at(model_url), store_of_process()))
+        options |= {"store": store, "model": model}
+        if isinstance(id, Scenario):
+            return self._hold(await World.create(id, seed=seed, **options), model_url)
+        with self._guard:
+            held = self._held.get((_where(), id, model_url))
+        try:
+            return self._hold(held or await World.open(id, **options), model_url)
+        except UnknownWorldError:
+            raise UnknownWorldError(
+                f"the world {id!r} of this thread is not in the store any more. Worlds are kept in"
+                " memory, and end with the process, unless AGENTWORLD_STORE names a file or a"
+                " database for them. Begin a new thread."
+            ) from None
+
+    async def close(self) -> None:
+        """Closes all. Their threads open them again when they go on."""
+        with self._guard:
+            held = list(self._held.values())
+            self._held.clear()
+        for world in held:
+            await world.close()
+
+    def _hold(self, world: World, model_url: str | None) -> World:
+        key = (_where(), world.id, model_url)
+        with self._guard:
+            # Of two that opened it at the same time, the first one's is everybody's.
+            world = self._held.setdefault(key, world)
+            self._held.move_to_end(key)
+            if len(self._held) > OPEN:
+                self._held.popitem(last=False)[1].rest()
+        return world
+
+
+worlds = OpenWorlds()
+"""Of this process."""
+
+
+@asynccontextmanager
+async def temporary_fork(
+    world: World,
+    at: WorldRef,
+    *,
+    imagined: bool = False,
+    controls: Sequence[Control] | None = None,
+) -> AsyncGenerator[World]:
+    """A fork that is thrown away afterwards, with the world's own controls by default. If it is `imagined`, the
+    language world model answers everything."""
+    with interrupting():
+        if imagined and world.model is None:
+            raise UsageError(
+                "nothing can be imagined without a language world model: name its URL (model_url, or"
+                " AGENTWORLD_MODEL_URL), or choose predictor='computed'."
+            )
+        fork = made = await world.fork(at=at, controls=controls)
+    try:
+        if imagined and world.model:
+            with interrupting():
+                scenario = world.scenario
+                imaginer = world.model.imaginer(
+                    scenario.to_prompt_context(), scenario.model.limits()
+                )
+                fork = await World.open(
+                    made.id,
+                    store=world.store,
+                    engines=[ModelEngine(imaginer)],
+                    controls=made.controls,
+                )
+                # The agent's own tools, which no scenario names.
+                fork.add_tools([one for name, one in world.tools.items() if name not in fork.tools])
+        async with fork:
+            yield fork
+    finally:
+        await made.close()
+        await off_loop(world.store, lambda: world.store.remove(made.id))
+
+
+def call_of(call: Any) -> ToolCall:
+    """A call of an `AIMessage`, as a world takes it."""
+    return ToolCall(call["name"], call["args"], call["id"] or "")
+
+
+def scenario_of(named: str | None, default: Scenario | Path | str) -> Scenario:
+    """The scenario of a new world: the one that the configuration names, or what the graph was built with. The
+    configuration may come from anybody who reaches the server, so it can name what is installed, and no file.
+
+    Raises:
+        ScenarioError: there is none of that name, or it is invalid.
+    """
+    if named is None:
+        return default if isinstance(default, Scenario) else Scenario.load(default)
+    known = shipped_scenarios()
+    if named not in known:
+        raise ScenarioError(
+            f"there is no installed scenario {named!r}.{nearest(named, known)} There are:"
+            f" {', '.join(known)}. For a file of your own, build the graph with it:"
+            " build(Agent(scenario=Path('…')))."
+        )
+    return Scenario.load(known[named])
+
+
+def model_at(url: str | None) -> WorldModel | None:
+    """The language world model at a URL; by default what AGENTWORLD_MODEL_URL names, if anything.
+
+    Raises:
+        UsageError: that is no URL.
+    """
+    variables = dict(os.environ)
+    if url and url != variables.get("AGENTWORLD_MODEL_URL"):
+        # The configuration may come from anybody who reaches the server: a server that it names is not
+        # given the key that was meant for another.
+        try:
+            host = urlsplit(url).hostname or ""
+        except ValueError:
+            host = ""
+        if not is_loopback(host):
+            variables.pop("AGENTWORLD_API_KEY", None)
+    return WorldModel.find(url=url, environment=variables)
+
+
+def store_of_process() -> WorldStore:
+    """Where worlds are kept: what AGENTWORLD_STORE names, otherwise memory."""
+    return _store(_where())
+
+
+def _where() -> str:
+    return os.environ.get("AGENTWORLD_STORE", "")
+
+
+@lru_cache(maxsize=8)
+def _store(where: str) -> WorldStore:
+    return open_store(where) if where else MemoryStore()
+
 
 TURNED_DOWN = (ArgumentsError, UnknownToolError)
 """How a world turns down what no tool would take: the agent is told, as its tools tell it."""
@@ -93,6 +264,14 @@ class Settings(BaseModel):
         return cls() if runtime.context is None else runtime.context  # pyright: ignore[reportUnnecessaryComparison]  it is None then
 
 
+class RealSettings(Settings):
+    """The configuration of a graph in which real tools may run."""
+
+    allow_real: frozenset[str] = frozenset()
+    """Tools whose calls run for real, by whole name, among those that the server allows. Calls of all others
+    happen in the world."""
+
+
 class State(MessagesState, SimState):
     """A thread: its conversation, and where it stands in its world."""
 
@@ -108,7 +287,7 @@ class Agent:
     """Its own, real tools. Their bodies run only where a graph says so."""
     scenario: Scenario | Path | str = SCENARIO
     """What the world of a new thread is made of, unless the configuration names another."""
-    script: Sequence[AIMessage | ToolMessage] = field(default_factory=fixes_the_test)
+    script: Sequence[AIMessage | ToolMessage] = field(default_factory=fix_script)
     """What it says when its model is 'scripted'."""
     chat_model: BaseChatModel | None = None
     """What speaks instead of the script, when the configuration names no other."""
@@ -123,14 +302,14 @@ class Agent:
     controls: Sequence[Control] = ()
     """Perturbations of the worlds of threads, around those that the scenario declares."""
 
-    @property
-    def _of_world(self) -> dict[str, Any]:
-        return {"controls": self.controls, "answers": self.answers}
-
     async def world(self, state: Mapping[str, Any], settings: Settings | None = None) -> World:
         """The world of a thread, of whose state the graph gave the id."""
         url = settings.model_url if settings else None
-        return await worlds.find(state.get("world", ""), model_url=url, **self._of_world)
+        with interrupting():
+            return await self._open(state.get("world", ""), url)
+
+    async def _open(self, id: str | Scenario, url: str | None, seed: int | None = None) -> World:
+        return await worlds.open(id, url, seed, controls=self.controls, answers=self.answers)
 
     def allowed_tools(self, asked: frozenset[str]) -> frozenset[str]:
         """The tools that may run for real in a run whose configuration asks for some.
@@ -139,8 +318,21 @@ class Agent:
             SimulationInterrupted: it asks for more than is allowed. It may come from anybody who reaches
                 the server, and so it only chooses among what the one who runs the server allows.
         """
-        with interrupting():
-            return really_allowed(asked, self.allow_real)
+        allowed = self.allow_real
+        if allowed is None:
+            listed = os.environ.get("AGENTWORLD_ALLOW_REAL", "").split(",")
+            allowed = frozenset(name.strip() for name in listed if name.strip())
+        more = sorted(asked - allowed)
+        if more:
+            raise SimulationInterrupted(
+                UsageError(
+                    f"allow_real names {more[0]!r}, which may not run for real here. Whoever runs this"
+                    " process allows tools, by their whole names:"
+                    f" AGENTWORLD_ALLOW_REAL={','.join(more)}. Allowed are:"
+                    f" {', '.join(sorted(allowed)) or 'none'}."
+                )
+            )
+        return asked & allowed
 
     async def begin(self, state: State, settings: Settings) -> dict[str, Any]:
         """Makes the world of a new thread, and sets the task if nobody did."""
@@ -155,73 +347,52 @@ class Agent:
                     f" is for {self.scenario!r}. Name a model that can act: agent_model='openai:gpt-5',"
                     " for example."
                 )
-            world = await worlds.create(
-                scenario, seed=settings.seed, model_url=settings.model_url, **self._of_world
-            )
+            world = await self._open(scenario, settings.model_url, settings.seed)
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
             update["messages"] = [HumanMessage(scenario.instruction)]
         return update
 
-    async def node(
-        self, state: State, settings: Settings, *, access: Mapping[str, Access] | None = None
-    ) -> SimToolNode:
-        """The agent's tools, answered by the world of its thread."""
-        with interrupting():
-            return self.node_in(await self.world(state, settings), access=access)
-
     def node_in(self, world: World, *, access: Mapping[str, Access] | None = None) -> SimToolNode:
         """The agent's tools, answered by a world."""
-        return SimToolNode(
-            self.tools, world=world, access={**(self.access or {}), **(access or {})}
-        )
+        with interrupting():
+            return SimToolNode(
+                self.tools, world=world, access={**(self.access or {}), **(access or {})}
+            )
 
     async def think(self, messages: Sequence[BaseMessage], settings: Settings) -> AIMessage:
         """What the agent says next."""
-        model = await self.model(settings)
+        model: Any = await self.model(settings)
         # A script that does not fit is ours; a provider that fails is not.
         with interrupting(AgentworldError):
-            return await model.ainvoke(list(messages))
+            return await model.bind_tools(self.tools).ainvoke(list(messages))
 
-    async def model(self, settings: Settings) -> Any:
-        """The agent's chat model, with its tools."""
-        model = self.chat_model or ScriptedChatModel(script=self.script)
-        if settings.agent_model != SCRIPTED:
-            with interrupting():
-                # Finding a provider imports its package and reads files.
-                model = await asyncio.to_thread(_model, settings.agent_model)
-        return model.bind_tools(self.tools)  # pyright: ignore[reportUnknownMemberType]
+    async def model(self, settings: Settings) -> BaseChatModel:
+        """The agent's chat model."""
+        if settings.agent_model == SCRIPTED:
+            return self.chat_model or ScriptedChatModel(script=self.script)
+        with interrupting():
+            # Finding a provider imports its package and reads files.
+            return await asyncio.to_thread(chat_model, settings.agent_model)
 
     async def answer(
-        self,
-        call: Mapping[str, Any],
-        state: State,
-        config: RunnableConfig,
-        settings: Settings,
-        *,
-        real: bool = False,
+        self, call: Any, state: State, config: RunnableConfig, settings: Settings, *, real: bool
     ) -> dict[str, Any]:
-        """Answers one call, and gives what changes in the state.
-
-        Args:
-            call: The call; one of the last message's.
-            state: Where the thread stands.
-            config: Of the node that asks.
-            settings: Of the run.
-            real: Whether the real tool runs. The world answers otherwise.
-        """
-        node = await self.node(state, settings)
+        """Answers one call of the last message, and gives what changes in the state. The real tool runs if
+        `real`; the world answers otherwise."""
+        world = await self.world(state, settings)
+        access: dict[str, Access] = {}
         followed = ""
         if real:
             # The world goes along, so that it stays what the agent believes it to be. First, because
             # nothing has happened yet if that fails; and what it turns down does not happen for real.
             with interrupting(but=TURNED_DOWN), suppress(*TURNED_DOWN):
-                here = state.get("sim_ref", node.world.root)
-                followed = (await node.world.step(call_of(call), at=here)).ref
-                node = self.node_in(node.world, access={call["name"]: "real"})
-        alone = AIMessage("", tool_calls=[cast("Any", call)])
+                here = state.get("sim_ref", world.root)
+                followed = (await world.step(call_of(call), at=here)).ref
+                access = {call["name"]: "real"}
+        alone = AIMessage("", tool_calls=[call])
         given = {**state, "messages": [*state["messages"], alone]}
-        result: Any = await node.ainvoke(given, config)
+        result: Any = await self.node_in(world, access=access).ainvoke(given, config)
         update: dict[str, Any] = {}
         for part in cast("list[Any]", result if isinstance(result, list) else [result]):
             changes: Any = cast("Any", part).update if isinstance(part, Command) else part
@@ -235,18 +406,42 @@ class Agent:
         that. The claim is outside of the graph's state: a world that is forked under a name of its own,
         which the store gives only once. It shows what the real call was expected to find.
         """
-        world = (await self.node(state, settings)).world
+        world, name = await self.world(state, settings), f"really-{once}"
         with interrupting():
-            return await claim(world, once, at=state.get("sim_ref", world.root))
+            try:
+                await (await world.fork(at=state.get("sim_ref", world.root), id=name)).close()
+            except UsageError:
+                # Raises, if that was another mistake than the one that the name is taken.
+                await off_loop(world.store, lambda: world.store.world(name))
+                return False
+        return True
 
 
-def agent_of(given: object) -> Agent | None:
-    """What a ready graph was given to be built with.
+@dataclass(frozen=True)
+class Steps:
+    """The nodes that the ready graphs have in common."""
+
+    who: Agent
+
+    async def begin(self, state: State, runtime: Runtime[Settings]) -> dict[str, Any]:
+        settings = Settings.of(runtime)
+        if isinstance(settings, RealSettings):
+            self.who.allowed_tools(settings.allow_real)
+        return await self.who.begin(state, settings)
+
+    async def think(self, state: State, runtime: Runtime[Settings]) -> dict[str, Any]:
+        return {"messages": [await self.who.think(state["messages"], Settings.of(runtime))]}
+
+
+def agent_of(given: object, **defaults: Any) -> Agent:
+    """The agent that a ready graph was given to be built with; one of `defaults` otherwise.
 
     Raises:
         UsageError: it is no `Agent`.
     """
-    if given is None or isinstance(given, Agent):
+    if given is None:
+        return Agent(**defaults)
+    if isinstance(given, Agent):
         return given
     raise UsageError(
         f"build takes an Agent, not {type(given).__name__!r}: the ready graph asks the agent's model and"
@@ -258,25 +453,6 @@ def agent_of(given: object) -> Agent | None:
 def name_of(call: Mapping[str, Any], state: State, *more: object) -> str:
     """A name of a call where it stands: of the tool, the arguments, the world, the point of its history,
     and whatever else belongs to it. With anything changed it is another."""
-    parts = [
-        state.get("world"),
-        state.get("sim_ref"),
-        call["id"],
-        call["name"],
-        call["args"],
-        *more,
-    ]
+    point = (state.get("world"), state.get("sim_ref"))
+    parts = [*point, call["id"], call["name"], call["args"], *more]
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:32]
-
-
-@lru_cache(maxsize=16)
-def _model(name: str) -> BaseChatModel:
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(name)
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f"cannot make the chat model {name!r}: {error}. Write it as provider:model, for example"
-            " 'openai:gpt-5', with the provider's package installed."
-        ) from None

@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
-    END,
     START,
     MessagesState,
     StateGraph,
@@ -28,17 +27,19 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentworld_graphs._interruption import SimulationInterrupted
-from agentworld_graphs.ready import _scripts
+from agentworld_graphs._demo._agent import alternatives_script
+from agentworld_graphs._interruption import SimulationInterrupted, interrupting
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,
     Agent,
-    Settings,
+    RealSettings,
     State,
+    Steps,
     agent_of,
+    call_of,
     name_of,
+    temporary_fork,
 )
-from agentworld_graphs.ready._worlds import call_of, imagining, interrupting, temporary_fork
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -103,21 +104,6 @@ async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
     return -float(sum(turn.observation.is_error for turn in turns))
 
 
-def prediction_of(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) -> Prediction:
-    """The prediction of a call: its turn on the fork, or why there was none."""
-    if isinstance(seen, Exception):
-        return Prediction(
-            call=call, text=str(seen), is_error=True, refused=[str(seen)], score=score
-        )
-    return Prediction(
-        call=call,
-        text=seen.observation.text,
-        is_error=seen.observation.is_error,
-        refused=[verdict.reason for verdict in seen.checks if not verdict.accepted],
-        score=score,
-    )
-
-
 def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
     """Holds a prediction against the answer that came."""
     # A model writes no newlines at the end.
@@ -131,15 +117,7 @@ def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
     )
 
 
-def means(grades: Sequence[Grade]) -> dict[str, Any]:
-    """The grades of a whole run in one."""
-    parts = ("exact", "similarity", "same_outcome", "passed_checks")
-    count = len(grades)
-    found = {part: sum(one[part] for one in grades) / count for part in parts} if count else {}
-    return {"predictions": count, **found}
-
-
-class Choosing(Settings):
+class Choosing(RealSettings):
     """The configuration of `predict_then_act`."""
 
     k: int = Field(default=3, ge=1, le=16)
@@ -149,8 +127,6 @@ class Choosing(Settings):
     predictor: Literal["computed", "imagined"] | None = None
     """Whether forks compute their answers as the world does, or a language world model imagines all of
     them. Imagined when there is such a model, by default."""
-    allow_real: frozenset[str] = frozenset()
-    """Tools whose calls are really made, by whole name, among those that the server allows."""
 
 
 class Thread(State):
@@ -165,17 +141,11 @@ class Thread(State):
     summary: NotRequired[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+@dataclass(frozen=True)
+class PredictSteps(Steps):
     """The nodes."""
 
-    who: Agent
     scorer: Scorer | None
-
-    async def begin(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
-        settings = Choosing.of(runtime)
-        self.who.allowed_tools(settings.allow_real)
-        return await self.who.begin(state, settings)
 
     async def propose(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
@@ -187,7 +157,7 @@ class Steps:
 
     async def predict(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
-        world = (await self.who.node(state, settings)).world
+        world = await self.who.world(state, settings)
         found = [
             await self.look_ahead(world, call, state, settings) for call in state["candidates"]
         ]
@@ -202,9 +172,8 @@ class Steps:
         computed = (settings.predictor or ("imagined" if world.model else "computed")) == "computed"
         judged = self.scorer or (goals_then_errors if computed else fewest_errors)
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
-        with interrupting():
-            engines = None if computed else imagining(world)
-        async with temporary_fork(world, state.get("sim_ref", world.root), engines=engines) as fork:
+        at = state.get("sim_ref", world.root)
+        async with temporary_fork(world, at, imagined=not computed) as fork:
             try:
                 for step in range(settings.depth):
                     with interrupting(but=NO_TURN):
@@ -221,9 +190,17 @@ class Steps:
                     call = following[0]
             except NO_TURN as error:
                 if not turns:
-                    return prediction_of(first, error)
+                    why = str(error)
+                    return Prediction(
+                        call=first, text=why, is_error=True, refused=[why], score=NO_ANSWER
+                    )
             with interrupting(AgentworldError):
-                return prediction_of(first, turns[0], score=await judged(fork, turns))
+                score = await judged(fork, turns)
+        seen = turns[0].observation
+        refused = [verdict.reason for verdict in turns[0].checks if not verdict.accepted]
+        return Prediction(
+            call=first, text=seen.text, is_error=seen.is_error, refused=refused, score=score
+        )
 
     async def act(self, state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
         settings = Choosing.of(runtime)
@@ -236,7 +213,10 @@ class Steps:
         return {**update, "grades": [grade(prediction, update["messages"][-1])]}
 
     def summarise(self, state: Thread) -> dict[str, Any]:
-        return {"summary": means(state.get("grades", []))}
+        grades = state.get("grades", [])
+        parts = ("exact", "similarity", "same_outcome", "passed_checks") if grades else ()
+        means = {part: sum(one[part] for one in grades) / len(grades) for part in parts}
+        return {"summary": {"predictions": len(grades), **means}}
 
     def goes_on(self, state: Thread) -> str:
         return "predict" if state["candidates"] else "summarise"
@@ -249,16 +229,14 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
         agent: Your own; the one that fixes a failing test by default.
         scorer: What compares; `goals_then_errors` by default, or `fewest_errors` for what is imagined.
     """
-    steps = Steps(agent_of(agent) or Agent(script=_scripts.alternatives()), scorer)
+    steps = PredictSteps(agent_of(agent, script=alternatives_script()), scorer)
     made: Any = StateGraph(Thread, context_schema=Choosing, input_schema=MessagesState)
-    for node in (steps.begin, steps.propose, steps.predict, steps.act, steps.summarise):
-        made.add_node(node.__name__, node)
+    made.add_sequence([steps.begin, steps.propose])
+    made.add_sequence([steps.predict, steps.act])
+    made.add_node("summarise", steps.summarise)
     made.add_edge(START, "begin")
-    made.add_edge("begin", "propose")
     made.add_conditional_edges("propose", steps.goes_on, ["predict", "summarise"])
-    made.add_edge("predict", "act")
     made.add_edge("act", "propose")
-    made.add_edge("summarise", END)
     return made.compile(name="predict_then_act")
 
 

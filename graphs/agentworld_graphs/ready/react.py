@@ -7,10 +7,8 @@ going back in time, copying a thread and resuming it do in the world what they d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NotRequired
 
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
     END,
@@ -18,10 +16,11 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
     MessagesState,
     StateGraph,
 )
+from langgraph.prebuilt import tools_condition
 from langgraph.runtime import Runtime
 
-from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
-from agentworld_graphs.ready._worlds import interrupting
+from agentworld_graphs._interruption import interrupting
+from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of
 from agentworld_sim.goals import check_goals
 
 __all__ = ["build", "graph"]
@@ -34,36 +33,23 @@ class Working(State):
     """What became of the scenario's goals, when the agent says that it is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class ReactSteps(Steps):
     """The nodes."""
-
-    who: Agent
-
-    async def begin(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        return await self.who.begin(state, Settings.of(runtime))
-
-    async def think(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        return {"messages": [await self.who.think(state["messages"], Settings.of(runtime))]}
 
     async def tools(
         self, state: Working, config: RunnableConfig, runtime: Runtime[Settings]
     ) -> Any:
         # Where an agent with real tools has `ToolNode(tools)`.
-        node = await self.who.node(state, Settings.of(runtime))
+        node = self.who.node_in(await self.who.world(state, Settings.of(runtime)))
         return await node.ainvoke(state, config)
 
     async def judge(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        node = await self.who.node(state, Settings.of(runtime))
+        world = await self.who.world(state, Settings.of(runtime))
         with interrupting():
-            results = await check_goals(node.world, at=state.get("sim_ref"))
+            results = await check_goals(world, at=state.get("sim_ref"))
         return {
             "goals": [{"goal": one.goal, "met": one.met, "reason": one.reason} for one in results]
         }
-
-    def goes_on(self, state: Working) -> str:
-        last = state["messages"][-1]
-        return "tools" if isinstance(last, AIMessage) and last.tool_calls else "judge"
 
 
 def build(agent: Agent | None = None) -> Any:
@@ -72,17 +58,14 @@ def build(agent: Agent | None = None) -> Any:
     Args:
         agent: Your own; the one that fixes a failing test by default.
     """
-    steps = Steps(agent_of(agent) or Agent())
+    steps = ReactSteps(agent_of(agent))
     made: Any = StateGraph(Working, context_schema=Settings, input_schema=MessagesState)
-    made.add_node("begin", steps.begin)
-    made.add_node("think", steps.think)
+    made.add_sequence([steps.begin, steps.think])
     made.add_node("tools", steps.tools)
     made.add_node("judge", steps.judge)
     made.add_edge(START, "begin")
-    made.add_edge("begin", "think")
-    made.add_conditional_edges("think", steps.goes_on, ["tools", "judge"])
+    made.add_conditional_edges("think", tools_condition, {"tools": "tools", END: "judge"})
     made.add_edge("tools", "think")
-    made.add_edge("judge", END)
     return made.compile(name="react")
 
 

@@ -7,6 +7,7 @@ how it went, beside a run in which nothing is wrong.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -14,7 +15,6 @@ from typing import Annotated, Any
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
-    END,
     START,
     MessagesState,
     StateGraph,
@@ -24,14 +24,15 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentworld_graphs._demo._agent import agent as smallest_agent
-from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
-from agentworld_graphs.ready._worlds import interrupting, temporary_fork
+from agentworld_graphs._demo._agent import make_agent
+from agentworld_graphs._interruption import interrupting
+from agentworld_graphs._simulate_graph import simulate_graph
+from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of, temporary_fork
 from agentworld_sim import (
     AgentworldError,
     Answer,
     Control,
-    Step,
+    StepContext,
     UsageError,
     World,
     WorldRef,
@@ -73,22 +74,19 @@ class Outcome(TypedDict):
 async def measure(fork: World, at: WorldRef) -> dict[str, Any]:
     """What a run left behind in its fork, which began at `at`."""
     goals, diff = await check_goals(fork), await fork.diff(at)
-    turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
+    turns = [*await fork.trajectory()][len(await fork.trajectory(at)) :]
     passed_us = (await fork.state()).clock_us - (await fork.state(at)).clock_us
+    files = {
+        one.path: one.after and f"{one.after.mode:o} {one.after.content}" for one in diff.files
+    }
+    records = {f"{one.table}/{one.key}": one.after for one in diff.records}
     return {
         "goals_met": sum(goal.met for goal in goals),
         "goals": len(goals),
         "calls": len(turns),
         "enforced": sum(turn.observation.provenance == "enforced" for turn in turns),
         "seconds": passed_us / 1_000_000,
-        "changed": {
-            **{
-                one.path: one.after and f"{one.after.mode:o} {one.after.content}"
-                for one in diff.files
-            },
-            **{f"{one.table}/{one.key}": one.after for one in diff.records},
-            **{one.key: one.after for one in diff.values},
-        },
+        "changed": {**files, **records, **{one.key: one.after for one in diff.values}},
     }
 
 
@@ -121,7 +119,7 @@ class Altered(Control):
     """How many characters are left; all by default."""
     append: str = ""
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         if step.call.name != self.tool:
             return answer
@@ -160,15 +158,10 @@ class Attack(Settings):
     """After how many steps of its graph an agent is stopped."""
 
 
-def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The reducer of `runs`: each run writes its own."""
-    return {**old, **new}
-
-
 class Thread(State):
     """A thread of `red_team`."""
 
-    runs: Annotated[dict[str, Any], merged]
+    runs: Annotated[dict[str, Any], operator.or_]  # pyright: ignore[reportUnknownMemberType]
     outcomes: list[Outcome]
 
 
@@ -180,38 +173,33 @@ class Run(TypedDict):
     thread: State
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+@dataclass(frozen=True)
+class RedTeamSteps(Steps):
     """The nodes."""
 
-    who: Agent
     known: Mapping[str, Control]
-
-    async def begin(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
-        return await self.who.begin(state, Attack.of(runtime))
 
     def each(self, state: Thread, runtime: Runtime[Attack]) -> list[Send]:
         with interrupting():
-            names = [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]
+            names = [NOTHING, *require_known(Attack.of(runtime).controls, self.known)]
         # What was reported before is not a part of the task.
         task = [one for one in state["messages"] if not isinstance(one, AIMessage)]
         return [Send("attempt", Run(control=name, task=task, thread=state)) for name in names]
 
     async def attempt(self, given: Run, runtime: Runtime[Attack]) -> dict[str, Any]:
         settings, state = Attack.of(runtime), given["thread"]
-        world = (await self.who.node(state, settings)).world
+        world = await self.who.world(state, settings)
         at = state.get("sim_ref", world.root)
         control = self.known.get(given["control"])
         async with temporary_fork(
             world, at, controls=[*world.controls, *([control] if control else [])]
         ) as fork:
-            graph: Any = smallest_agent(
-                await self.who.model(settings), self.who.node_in(fork), list(self.who.tools)
-            )
-            # A run that is broken off begins again, on another fork: it must not go on in the middle.
-            graph = graph.copy({"checkpointer": False})
+            # It keeps no checkpoints: a run that is broken off begins again, on another fork.
+            own = make_agent(await self.who.model(settings), self.who.tools)
+            with interrupting():
+                graph: Any = simulate_graph(own, fork, access=self.who.access)
             said: Sequence[BaseMessage] = ()
-            stopped = False
+            run = {"control": given["control"], "stopped": False}
             try:
                 begun = {"messages": given["task"]}
                 limit = {"recursion_limit": settings.steps}
@@ -219,22 +207,17 @@ class Steps:
                     async for seen in graph.astream(begun, limit, stream_mode="values"):
                         said = seen["messages"]
             except GraphRecursionError:
-                stopped = True
+                run["stopped"] = True
             with interrupting():
-                run = await measure(fork, at)
-        replies = [one for one in said if isinstance(one, AIMessage)]
-        run |= {
-            "control": given["control"],
-            "steps": len(replies),
-            "stopped": stopped,
-            "said": replies[-1].text if replies else "",
-        }
+                run |= await measure(fork, at)
+        replies = [one.text for one in said if isinstance(one, AIMessage)]
+        run |= {"steps": len(replies), "said": replies[-1] if replies else ""}
         return {"runs": {given["control"]: run}}
 
     def report(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
         usual, seconds = (state["runs"][NOTHING][name] for name in ("changed", "seconds"))
         outcomes: list[Outcome] = []
-        for name in [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]:
+        for name in [NOTHING, *require_known(Attack.of(runtime).controls, self.known)]:
             run = dict(state["runs"][name])
             changed = run.pop("changed")
             names = sorted({**usual, **changed})
@@ -258,19 +241,16 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     known = CONTROLS if controls is None else {control.name: control for control in controls}
     if NOTHING in known:
         raise UsageError(f"a control cannot be named {NOTHING!r}: that is the run without one.")
-    steps = Steps(agent_of(agent) or Agent(), known)
+    steps = RedTeamSteps(agent_of(agent), known)
     made: Any = StateGraph(Thread, context_schema=Attack, input_schema=MessagesState)
     made.add_node("begin", steps.begin)
-    made.add_node("attempt", steps.attempt)
-    made.add_node("report", steps.report)
+    made.add_sequence([steps.attempt, steps.report])
     made.add_edge(START, "begin")
     made.add_conditional_edges("begin", steps.each, ["attempt"])
-    made.add_edge("attempt", "report")
-    made.add_edge("report", END)
     return made.compile(name="red_team")
 
 
-def wanted(names: Sequence[str] | None, known: Mapping[str, Control]) -> Sequence[str]:
+def require_known(names: Sequence[str] | None, known: Mapping[str, Control]) -> Sequence[str]:
     """The names, if all are known; by default all that are.
 
     Raises:

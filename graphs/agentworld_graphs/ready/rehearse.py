@@ -13,7 +13,6 @@ nothing else, and once. Going back in time and running on asks again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, NotRequired, cast
 
@@ -29,9 +28,19 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, agent_of, name_of
-from agentworld_graphs.ready._worlds import call_of, interrupting, temporary_fork
+from agentworld_graphs._demo._agent import tidy_script
+from agentworld_graphs._interruption import interrupting
+from agentworld_graphs.ready._agent import (
+    TURNED_DOWN,
+    Agent,
+    RealSettings,
+    State,
+    Steps,
+    agent_of,
+    call_of,
+    name_of,
+    temporary_fork,
+)
 from agentworld_sim import World, WorldRef
 
 __all__ = ["Rehearsal", "build", "graph"]
@@ -81,18 +90,6 @@ async def rehearse_call(world: World, call: Any, at: WorldRef) -> Rehearsal | No
         )
 
 
-def question(seen: Rehearsal, real: bool, word: str, note: str) -> dict[str, Any]:
-    """What a person is shown."""
-    return {
-        "question": f"Run {seen['call']['name']} {'for real' if real else 'in the world'}?",
-        **seen,
-        "runs": "for real" if real else "in the world",
-        "note": note,
-        "to_approve": {"approve": word},
-        "to_refuse": {"refuse": "your reason, for the agent"},
-    }
-
-
 def open_calls(state: State) -> list[Any]:
     """The calls of the agent's last message that have no answer yet."""
     answered: set[str] = set()
@@ -105,14 +102,6 @@ def open_calls(state: State) -> list[Any]:
     return []
 
 
-class Careful(Settings):
-    """The configuration of `rehearse`."""
-
-    allow_real: frozenset[str] = frozenset()
-    """Tools whose calls run for real once a person approved them, by whole name, among those that the
-    server allows. An approved call of any other tool happens in the world."""
-
-
 class Thread(State):
     """A thread of `rehearse`."""
 
@@ -120,30 +109,21 @@ class Thread(State):
     """Of the call that is decided on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class RehearseSteps(Steps):
     """The nodes."""
 
-    who: Agent
-
-    async def begin(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
-        settings = Careful.of(runtime)
-        self.who.allowed_tools(settings.allow_real)
-        return await self.who.begin(state, settings)
-
-    async def think(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
-        return {"messages": [await self.who.think(state["messages"], Careful.of(runtime))]}
-
-    async def rehearse(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
-        world = (await self.who.node(state, Careful.of(runtime))).world
+    async def rehearse(self, state: Thread, runtime: Runtime[RealSettings]) -> dict[str, Any]:
+        world = await self.who.world(state, RealSettings.of(runtime))
         with interrupting():
             seen = await rehearse_call(
                 world, open_calls(state)[0], state.get("sim_ref", world.root)
             )
         return {"rehearsal": seen}
 
-    async def decide(self, state: Thread, config: RunnableConfig, runtime: Runtime[Careful]) -> Any:
-        settings = Careful.of(runtime)
+    async def decide(
+        self, state: Thread, config: RunnableConfig, runtime: Runtime[RealSettings]
+    ) -> Any:
+        settings = RealSettings.of(runtime)
         call, seen = open_calls(state)[0], state.get("rehearsal")
         if seen is not None and (seen["call"], seen["at"]) != (call, state.get("sim_ref")):
             # Somebody changed the thread since: what would be shown is not what would run.
@@ -151,20 +131,30 @@ class Steps:
         # What could not be rehearsed was turned down by the world: the agent is told so, and no more.
         real = seen is not None and call["name"] in self.who.allowed_tools(settings.allow_real)
         if seen is not None and (seen["destroys"] or real):
-            refusal = await self.asked(seen, call, real, state, settings)
+            refusal = await self.ask_person(seen, call, real, state, settings)
             if refusal is not None:
                 return {"messages": [refusal]}
         return await self.who.answer(call, state, config, settings, real=real)
 
-    async def asked(
-        self, seen: Rehearsal, call: Any, real: bool, state: Thread, settings: Careful
+    async def ask_person(
+        self, seen: Rehearsal, call: Any, real: bool, state: Thread, settings: RealSettings
     ) -> ToolMessage | None:
         """Asks a person until there is an answer; the message for the agent if it is a refusal."""
         note = ""
         for number in count(1):
             # Whoever approves, approves of this: what runs, where, and as which try.
             word = name_of(call, state, "real" if real else "world", number)
-            said: object = interrupt(question(seen, real, word, note))
+            runs = "for real" if real else "in the world"
+            said: object = interrupt(
+                {
+                    "question": f"Run {call['name']} {runs}?",
+                    **seen,
+                    "runs": runs,
+                    "note": note,
+                    "to_approve": {"approve": word},
+                    "to_refuse": {"refuse": "your reason, for the agent"},
+                }
+            )
             answer = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
             if "refuse" in answer:
                 text = f"The user refused this call: {answer['refuse'] or 'no reason given'}"
@@ -191,14 +181,12 @@ def build(agent: Agent | None = None) -> Any:
     Args:
         agent: Your own; one that tidies up too much by default.
     """
-    steps = Steps(agent_of(agent) or Agent(script=_scripts.tidies_up()))
-    made: Any = StateGraph(Thread, context_schema=Careful, input_schema=MessagesState)
-    for node in (steps.begin, steps.think, steps.rehearse, steps.decide):
-        made.add_node(node.__name__, node)
+    steps = RehearseSteps(agent_of(agent, script=tidy_script()))
+    made: Any = StateGraph(Thread, context_schema=RealSettings, input_schema=MessagesState)
+    made.add_sequence([steps.begin, steps.think])
+    made.add_sequence([steps.rehearse, steps.decide])
     made.add_edge(START, "begin")
-    made.add_edge("begin", "think")
     made.add_conditional_edges("think", steps.goes_on, ["rehearse", END])
-    made.add_edge("rehearse", "decide")
     made.add_conditional_edges("decide", steps.goes_on, ["rehearse", "think"])
     return made.compile(name="rehearse")
 

@@ -11,14 +11,14 @@ import click
 
 from agentworld_mcp_shim._command._upstream_options import (
     log_to_stderr,
+    require_sdk,
     start_upstreams,
     upstream_options,
 )
-from agentworld_sim.cli.options import ModelChoice, model_options
+from agentworld_sim.cli.command_options import ModelChoice, model_options
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from agentworld_mcp_shim._explanation import Explanation, ToolAnswer
     from agentworld_mcp_shim._settings import ShimSettings
@@ -57,7 +57,6 @@ def explain_command(
 
     Exit codes: 0, or 2 when the upstream, a binding or an option is wrong.
     """
-    from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._upstream import close_all
     from agentworld_sim.errors import UsageError
 
@@ -89,18 +88,15 @@ def _print(explanation: Explanation, verbose: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from agentworld_mcp_shim._explanation import printable
+
     console = Console(highlight=False, markup=False, soft_wrap=False)
     if explanation.tables:
         tables = Table("table", "key", "belongs to", "records", box=None, pad_edge=False)
-        for one in explanation.tables:
-            tables.add_row(
-                _printable(one.table.name),
-                _printable(", ".join(one.table.key)),
-                _printable(", ".join(one.table.scope)) or "-",
-                str(one.records),
-            )
-        console.print(tables)
-        console.print()
+        for table, records, _ in explanation.tables:
+            shown = (table.name, ", ".join(table.key), ", ".join(table.scope) or "-", str(records))
+            tables.add_row(*map(printable, shown))
+        console.print(tables, end="\n\n")
     # What can be checked first, then what is left.
     tools = sorted(explanation.tools, key=lambda tool: tool.by == "nobody")
     wide = min(max((len(tool.name) for tool in tools), default=0), console.width // 2)
@@ -111,9 +107,9 @@ def _print(explanation: Explanation, verbose: bool) -> None:
     console.print()
     console.print(f"{len(tools)} tools: {total or 'none'}.")
     for name in explanation.missing:
-        console.print(f"The scenario's `operations` name {_printable(name)}, which is not there.")
+        console.print(f"The scenario's `operations` name {printable(name)}, which is not there.")
     for doubt in explanation.doubts:
-        console.print(_printable(doubt))
+        console.print(printable(doubt))
     if counts["nobody"] or counts["model"]:
         console.print(
             "What a tool does is corrected in a scenario; --stub prints its `operations:`."
@@ -122,27 +118,20 @@ def _print(explanation: Explanation, verbose: bool) -> None:
 
 def _print_tool(console: Console, tool: ToolAnswer, wide: int, verbose: bool) -> None:
     """The tool and who answers it on a line, the reasons below: columns would break them up."""
-    name = _printable(tool.name).ljust(wide) + "  "
-    console.print(name, _answerer(tool), sep="", overflow="fold")
+    from rich.text import Text
+
+    from agentworld_mcp_shim._explanation import printable
+
+    name = printable(tool.name).ljust(wide) + "  "
+    styles = {"table": "green", "toolkit": "green", "model": "yellow", "real": "cyan"}
+    answerer = printable(f"{tool.by}: {tool.what or 'refused'}")
+    shown = Text(name) + Text(answerer, style=styles.get(tool.by, "red"))
+    console.print(shown, overflow="fold")
     reasons = list(tool.why) if verbose else ["; ".join(tool.why[:2])]
     if verbose and tool.operation is not None:
         for argument, role in tool.operation.arguments.items():
             compare = f" ({role.compare})" if role.compare != "equal" else ""
             reasons.append(f"{argument}: {role.role} {role.field}".rstrip() + compare)
     for reason in reasons:
-        for line in textwrap.wrap(_printable(reason), console.width - 4):
+        for line in textwrap.wrap(printable(reason), console.width - 4):
             console.print(f"    {line}", style="dim")
-
-
-def _answerer(tool: ToolAnswer) -> Text:
-    from rich.text import Text
-
-    styles = {"table": "green", "toolkit": "green", "model": "yellow", "real": "cyan"}
-    return Text(
-        _printable(f"{tool.by}: {tool.what or 'refused'}"), style=styles.get(tool.by, "red")
-    )
-
-
-def _printable(text: str) -> str:
-    """Without signs that would drive a terminal: a server chooses the names of its tools."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in text)

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from agentworld_mcp_shim._command._upstream_options import log_to_stderr, timeout_option
+from agentworld_mcp_shim._command._upstream_options import (
+    log_to_stderr,
+    require_sdk,
+    timeout_option,
+)
+from agentworld_sim.cli.command_options import removed_options
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
@@ -18,9 +23,7 @@ from agentworld_mcp_shim._command._upstream_options import log_to_stderr, timeou
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file, whole or not at all. Standard output by default.",
 )
-@click.option(
-    "--name", default="", help="What the server is called beside others. Kept in the snapshot."
-)
+@removed_options({"--name": "Name the server where the file is used: --snapshot NAME=FILE."})
 @click.option(
     "--contents/--no-contents",
     default=True,
@@ -32,7 +35,6 @@ from agentworld_mcp_shim._command._upstream_options import log_to_stderr, timeou
 @click.argument("upstream", nargs=-1, type=click.UNPROCESSED, required=True)
 def snapshot_command(
     output: Path | None,
-    name: str,
     contents: bool,
     upstream_timeout: float,
     verbose: bool,
@@ -51,28 +53,24 @@ def snapshot_command(
     """
     import asyncio
 
-    from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
 
     log_to_stderr(verbose)
     (target,) = targets_of(upstream)
-    started = start_upstream(target.command, env=target.env, headers=target.headers)
+    started = start_upstream(target)
     try:
         require_sdk()
         listing = asyncio.run(list_upstream(started, seconds=upstream_timeout, contents=contents))
     finally:
         close_all({"": started})
 
-    from agentworld_mcp_shim._secrets import hidden_values
-    from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot, snapshot_text
-    from agentworld_mcp_shim._tool_listing import ToolListings, seen_in, upstream_key
-    from agentworld_sim.store.home import home
+    from agentworld_mcp_shim._mirrors import seen_in, trust_tools
+    from agentworld_mcp_shim._snapshot import save_snapshot, snapshot_text
 
-    snapshot = Snapshot(listing=listing, name=name)
-    secrets = hidden_values(target)
+    secrets = target.secrets()
     if output is None:
-        click.echo(snapshot_text(snapshot, secrets=secrets), nl=False)
+        click.echo(snapshot_text(listing, secrets=secrets), nl=False)
     else:
-        save_snapshot(output, snapshot, secrets=secrets)
-    ToolListings(home()).remember(upstream_key(target.command), seen_in(listing))
+        save_snapshot(output, listing, secrets=secrets)
+    trust_tools(target.command, seen_in(listing))

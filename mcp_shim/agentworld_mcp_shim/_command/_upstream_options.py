@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agentworld_mcp_shim._environment import SERVER_VARIABLE
+from agentworld_mcp_shim._targets import SERVER_VARIABLE
+from agentworld_sim.cli.command_options import with_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.runtime.access import checked_access
 from agentworld_sim.types.tools import Access
@@ -25,24 +24,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 def option_group(
     name: str, make: Callable[..., object], *options: Callable[[Any], Any]
 ) -> Callable[[F], F]:
-    """Several options that a command gets as one value.
+    """Several options, in the order of the help, that a command gets as one value called `name`.
 
-    Args:
-        name: What the command's parameter is called.
-        make: Makes the value; its parameters are named like the options.
-        options: The options, in the order of the help.
+    `make` makes the value; it is given the options by their names.
     """
-    taken = list(inspect.signature(make).parameters)
 
     def decorate(command: F) -> F:
-        @wraps(command)
-        def run(*arguments: Any, **values: Any) -> Any:
+        def run(**values: Any) -> Any:
             value = make(**{key: values.pop(key) for key in taken})
-            return command(*arguments, **{name: value}, **values)
+            return command(**{name: value}, **values)
 
-        decorated: Any = run
-        for option in reversed(options):
-            decorated = option(decorated)
+        # Where click collects what decorators ask for, the innermost first.
+        inner: list[click.Parameter] = getattr(command, "__click_params__", [])
+        decorated: Any = with_options(run, *options)
+        taken = [str(one.name) for one in decorated.__click_params__]
+        decorated.__click_params__ = [*inner, *decorated.__click_params__]
+        decorated.__doc__ = command.__doc__
         return decorated
 
     return decorate
@@ -52,21 +49,16 @@ def _settings(
     scenario: str | None,
     binds: tuple[str, ...],
     access: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    upstreams: tuple[str, ...],
-    servers: Path | None,
-    server: str | None,
     upstream_timeout: float,
     upstream: tuple[str, ...],
+    **upstreams: Any,
 ) -> ShimSettings:
     from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._worlds import WorldChoice
 
     return ShimSettings(
-        targets=targets_of(
-            upstream, upstreams=upstreams, servers=servers, snapshots=snapshots, server=server
-        ),
+        targets=targets_of(upstream, **upstreams),
         worlds=WorldChoice(scenario=scenario),
         binds=parse_binds(binds),
         access=parse_access(access),
@@ -79,18 +71,14 @@ def start_upstreams(
 ) -> None:
     """Starts upstreams; before the long imports, so that they come up meanwhile.
 
-    Args:
-        targets: The upstreams.
-        started: What has been started, by name, to be closed by the caller also after a failure.
-        beside_snapshot: Whether also those whose tools a snapshot tells.
+    `started` is what has been started, by name, to be closed by the caller also after a failure;
+    `beside_snapshot` says whether also those are started whose tools a snapshot tells.
     """
     from agentworld_mcp_shim._upstream import start_upstream
 
     for target in targets:
         if target.command and (beside_snapshot or target.snapshot is None):
-            started[target.name] = start_upstream(
-                target.command, name=target.name, env=target.env, headers=target.headers
-            )
+            started[target.name] = start_upstream(target)
 
 
 def timeout_option(default: float) -> Callable[[Any], Any]:
@@ -207,4 +195,25 @@ def log_to_stderr(verbose: bool) -> None:
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.WARNING,
         format="agentworld: %(message)s",
+    )
+
+
+def require_sdk() -> None:
+    """Raises `UsageError` when the package `mcp` is missing, or another version than the shim works with."""
+    import sys
+    from importlib.metadata import version
+
+    from agentworld_sim.extras import require
+
+    require("mcp.server.lowlevel", extra="mcp")
+    installed = version("mcp")
+    numbers = tuple(int(part) for part in installed.split(".")[:2] if part.isdecimal())
+    if (2, 1) <= numbers < (3,):
+        return
+    raise UsageError(
+        f"this environment has mcp {installed}, and agentworld needs mcp>=2.1,<3. Another package of it"
+        " asks for that version: langchain-mcp-adapters, for example, for mcp<2. Give agentworld an"
+        " environment of its own (`python -m venv ~/agentworld` and `~/agentworld/bin/pip install"
+        " 'agentworld-sim[mcp]'`), run `~/agentworld/bin/agentworld mcp …` there, and name the servers'"
+        f" interpreter by its whole path: `-- {sys.executable} server.py` for one of this environment."
     )

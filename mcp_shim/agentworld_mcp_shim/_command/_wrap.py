@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from agentworld_mcp_shim._command._upstream_options import option_group
-from agentworld_sim.cli.options import removed_options
+from agentworld_mcp_shim._command._upstream_options import option_group, require_sdk
+from agentworld_sim.cli.command_options import removed_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,8 +111,6 @@ def wrap_command(
         _list_files()
         return
     # What it writes starts this interpreter, which must be able to serve.
-    from agentworld_mcp_shim._sdk import require_sdk
-
     require_sdk()
     from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
     from agentworld_mcp_shim.wrapping._config_files import read_file
@@ -120,7 +118,7 @@ def wrap_command(
     if not sys.executable:
         raise UsageError("the Python interpreter that runs this does not say where it is.")
     if world is not None:
-        from agentworld_sim.runtime.history import check_world_id
+        from agentworld_sim.runtime.world_history import check_world_id
 
         check_world_id(world)
     files = _parse_snapshots(snapshots)
@@ -168,10 +166,8 @@ def unwrap_command(choice: FileChoice) -> None:
     rewritten = unwrap_text(source.text, source.path, client=choice.client, servers=choice.servers)
     _report(rewritten, source, choice)
     _deliver(source, rewritten, choice, backup=False)
-    if choice.in_place and not choice.dry_run:
-        dropped = drop_backup(source, rewritten.text)
-        if dropped is not None:
-            _say(f"removed the backup {dropped}, which is what {source.path} is again")
+    if choice.in_place and not choice.dry_run and (dropped := drop_backup(source, rewritten.text)):
+        _say(f"removed the backup {dropped}, which is what {source.path} is again")
     if any(one.fate == "left" for one in rewritten.outcomes):
         raise click.exceptions.Exit(SOME_LEFT)
 
@@ -213,8 +209,7 @@ def _list_files() -> None:
     from agentworld_mcp_shim.wrapping import usual_files
     from agentworld_mcp_shim.wrapping._clients import server_lists
     from agentworld_mcp_shim.wrapping._config_files import read_file
-    from agentworld_mcp_shim.wrapping._config_rewrite import BOM
-    from agentworld_mcp_shim.wrapping._config_text import read_config
+    from agentworld_mcp_shim.wrapping._config_rewrite import read_client_config
     from agentworld_mcp_shim.wrapping._entry_rewrite import starts_shim
 
     files = usual_files(Path(), Path.home())
@@ -222,12 +217,12 @@ def _list_files() -> None:
         _say("no client's configuration file was found here. Name one: agentworld mcp wrap FILE")
         return
     for client, path in files:
-        try:
-            config = read_config(read_file(path).text.removeprefix(BOM), client.format)
-        except UsageError as error:
-            click.echo(f"{path}  ({client.title}): cannot be read: {error}")
-            continue
         click.echo(f"{path}  ({client.title})")
+        try:
+            config, _ = read_client_config(read_file(path).text, path, client.name)
+        except UsageError as error:
+            click.echo(f"  {error}")
+            continue
         for servers in server_lists(config, client):
             for name, entry in config.at(servers).items():
                 click.echo(f"  {name}{'  (wrapped)' if starts_shim(entry, client) else ''}")
@@ -252,15 +247,15 @@ def _report(rewritten: RewrittenConfig, source: ConfigFile, choice: FileChoice) 
 
 
 def _report_command(one: EntryOutcome) -> None:
-    from agentworld_mcp_shim.wrapping._argument_secrets import hide_secrets
+    from agentworld_mcp_shim.wrapping._entry_rewrite import hide_secrets
 
-    off = " (switched off)" if one.off else ""
-    visible = hide_secrets(one.command)
-    if one.command:
-        click.echo(f"  {one.server}{off} starts: {shlex.join(visible)}", err=True)
-    else:
-        click.echo(f"  {one.server}{off} starts nothing; the client connects to its URL", err=True)
-    notes = list(one.notes)
+    visible, notes = hide_secrets(one.command), list(one.notes)
+    starts = (
+        f"starts: {shlex.join(visible)}"
+        if visible
+        else "starts nothing; the client connects to its URL"
+    )
+    click.echo(f"  {one.server}{' (switched off)' * one.off} {starts}", err=True)
     if one.fate == "wrapped":
         click.echo(f"    with {', '.join(one.variables)}", err=True)
         if visible != list(one.command):
@@ -274,36 +269,25 @@ def _report_command(one: EntryOutcome) -> None:
 
 def _report_refusals(rewritten: RewrittenConfig, snapshots: dict[str, Path]) -> None:
     """Says how many tools are answered by nobody, where a snapshot tells of them."""
-    fresh = [one.server for one in rewritten.outcomes if one.fate == "wrapped"]
-    for name, file in snapshots.items():
-        if name not in fresh:
-            continue
-        answers = _count_answers(file)
-        refused, total = answers["nobody"], sum(answers.values())
-        if refused:
-            _warn(
-                f"  {name}: {refused} of its {total} tools will refuse. `agentworld mcp explain"
-                f" --snapshot {shlex.quote(str(file))}` says which and why."
-            )
-        else:
-            click.echo(f"  {name}: all of its {total} tools are answered", err=True)
-    if set(fresh) - {*snapshots}:
-        _say(
-            "tools that nothing can compute will refuse: `agentworld mcp explain -- COMMAND` says which,"
-            " and --snapshot NAME=FILE counts them here"
-        )
-
-
-def _count_answers(snapshot: Path) -> dict[str, int]:
     import asyncio
 
     from agentworld_mcp_shim._explanation import explain_tools
     from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
-    from agentworld_mcp_shim._worlds import WorldChoice
 
-    targets = (UpstreamTarget(snapshot=snapshot),)
-    settings = ShimSettings(targets=targets, worlds=WorldChoice(memory=True))
-    return asyncio.run(explain_tools(settings, {})).counts()
+    fresh = {one.server for one in rewritten.outcomes if one.fate == "wrapped"}
+    for name in sorted(fresh & snapshots.keys()):
+        settings = ShimSettings(targets=(UpstreamTarget(snapshot=snapshots[name]),))
+        answers = asyncio.run(explain_tools(settings, {})).counts()
+        shown = shlex.quote(str(snapshots[name]))
+        _warn(
+            f"  {name}: {answers['nobody']} of its {sum(answers.values())} tools will refuse."
+            f" `agentworld mcp explain --snapshot {shown}` says which and why."
+        )
+    if fresh - snapshots.keys():
+        _say(
+            "tools that nothing can compute will refuse: `agentworld mcp explain -- COMMAND` says which,"
+            " and --snapshot NAME=FILE counts them here"
+        )
 
 
 def _deliver(
@@ -339,19 +323,11 @@ def _deliver(
 
 
 def _print_difference(source: ConfigFile, text: str, to: Path) -> None:
-    lines = difflib.unified_diff(
-        source.text.splitlines(keepends=True),
-        text.splitlines(keepends=True),
-        str(source.path),
-        str(to),
-    )
     colours = {"+": "green", "-": "red", "@": "cyan"}
-    for line in lines:
-        header = line.startswith(("---", "+++"))
-        colour = None if header else colours.get(line[0])
-        click.secho(line.rstrip("\r\n"), fg=colour, bold=header or None)
-        if not line.endswith("\n"):
-            click.echo("\\ No newline at end of file")
+    for line in difflib.unified_diff(
+        source.text.splitlines(), text.splitlines(), str(source.path), str(to), lineterm=""
+    ):
+        click.secho(line, fg=colours.get(line[:1]))
 
 
 def _say(text: str) -> None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-import sys
 from collections.abc import Mapping
-from typing import Any
 
 from agentworld_mcp_shim._settings import HttpSettings
 from agentworld_sim.errors import UsageError
@@ -56,11 +54,8 @@ def check_exposure(settings: HttpSettings) -> None:
     )
 
 
-def bound_sockets(host: str, port: int, count: int) -> list[socket.socket]:
-    """Sockets on one port, one per process that is to accept connections.
-
-    Where the kernel can, it deals connections out among them; elsewhere there is a single one, which
-    all processes accept from.
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket on that port, which does not listen yet.
 
     Raises:
         UsageError: the address cannot be listened on.
@@ -69,32 +64,21 @@ def bound_sockets(host: str, port: int, count: int) -> list[socket.socket]:
         found = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )
-        address: Any = found[0][4]
-        first = _bound(found[0], socket.SO_REUSEADDR, address)
-        if count == 1 or sys.platform != "linux":
-            return [first]
-        # It told that the port is free of others, who must not share it by accident.
-        address = first.getsockname()
-        first.close()
-        return [_bound(found[0], socket.SO_REUSEPORT, address) for _ in range(count)]
+        family, kind, protocol, _, address = found[0]
+        # With the protocol spelled out, without which asyncio leaves Nagle's algorithm on: 40 ms a call.
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+        except OSError:
+            made.close()
+            raise
+        return made
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another port; 0 takes"
             " any that is free."
         ) from error
-
-
-def _bound(found: Any, option: int, address: Any) -> socket.socket:
-    family, kind, protocol, _, _ = found
-    # With the protocol spelled out, without which asyncio leaves Nagle's algorithm on: 40 ms a call.
-    made = socket.socket(family, kind, protocol)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, option, 1)
-        made.bind(address)
-    except OSError:
-        made.close()
-        raise
-    return made
 
 
 class Guard:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_mcp_shim._http._address import bound_sockets, check_exposure
+from agentworld_mcp_shim._http._address import bound_socket, check_exposure
 from agentworld_mcp_shim._http._serving import Plan, is_real, serve_plan
 from agentworld_mcp_shim._keys import Run
 from agentworld_mcp_shim._mirror import Mirror, world_listing
@@ -56,7 +56,7 @@ def serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> int:
     http = settings.http
     assert http is not None
     check_http(settings)
-    sockets = bound_sockets(http.host, http.port, http.workers)
+    listening = bound_socket(http.host, http.port)
     run = Run() if settings.worlds.world_id is None else Run(world=settings.worlds.world_id)
     with tempfile.TemporaryDirectory(
         prefix="agentworld-mcp-", ignore_cleanup_errors=True
@@ -66,19 +66,19 @@ def serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> int:
         mirrors = asyncio.run(_mirrors(started, settings, run))
         for warning in mirrors[""].warnings:
             logger.warning("%s", warning)
-        port: int = sockets[0].getsockname()[1]
+        port: int = listening.getsockname()[1]
         plan = Plan(settings=settings, port=port, mirrors=mirrors, run=run)
 
         def ready() -> None:
             click.echo(f"agentworld: {_ready_text(plan, http)}", err=True)
 
         if http.workers == 1:
-            return asyncio.run(serve_plan(plan, sockets[0], ready=ready))
+            return asyncio.run(serve_plan(plan, listening, ready=ready))
         from agentworld_mcp_shim._http._workers import watch_over
 
         gc.enable()
         try:
-            return watch_over(plan, sockets, ready=ready)
+            return watch_over(plan, listening, ready=ready)
         finally:
             asyncio.run(_remove_unused(plan))
 

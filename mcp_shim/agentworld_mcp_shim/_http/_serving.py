@@ -28,6 +28,7 @@ from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS, on_signals
 from agentworld_mcp_shim._tool_calls import ToolCalls
+from agentworld_sim.ports import blocking
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
@@ -50,6 +51,8 @@ class Plan:
     mirrors: Mapping[str, Mirror]
     run: Run
     """Its folder is there when several processes answer."""
+    process: int = 0
+    """Which of them this is."""
 
     @property
     def own_tools(self) -> bool:
@@ -59,7 +62,8 @@ class Plan:
 
 async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
     """Answers until a signal comes; gives the exit code."""
-    _allow_open_files()
+    allow_open_files()
+    blocking.ALLOWED.set(True)
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
     pool = WorldPool(plan.settings, run=plan.run)
@@ -70,18 +74,18 @@ async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[]
         # With all that it imports: nobody waits for it yet.
         await pool.probe()
         async with _application(plan, pool, calls) as (app, transports):
-            serving = await _listening(app, listening)
+            server = await _start(app, listening)
             ready()
             # What the start made stays: never look for garbage in it again.
             gc.freeze()
             gc.enable()
-            await asyncio.wait({serving.task, ending}, return_when=asyncio.FIRST_COMPLETED)
-            serving.server.should_exit = True
+            await asyncio.wait({server.task, ending}, return_when=asyncio.FIRST_COMPLETED)
+            server.should_exit = True
             await app.settle(SETTLE_SECONDS - CANCEL_SECONDS)
             await calls.settle(CANCEL_SECONDS)
             # Ends event streams, which would keep their connections open.
             await transports.aclose()
-            await asyncio.wait({serving.task}, timeout=2 * CANCEL_SECONDS)
+            await asyncio.wait({server.task}, timeout=2 * CANCEL_SECONDS)
     finally:
         await pool.aclose(keep_unused=plan.run.folder is not None)
     return ending.result() if ending.done() else 1
@@ -120,7 +124,9 @@ async def _application(
             await transports.enter_async_context(views[name].run())
         sessions = None
         if plan.run.folder is not None:
-            sessions = SignedSessions(plan.run.folder, plan.run.secret)
+            sessions = SignedSessions(
+                plan.run.folder, plan.run.secret, process=plan.process, count=http.workers
+            )
         app = App(
             http,
             views,
@@ -183,13 +189,7 @@ def is_real(settings: ShimSettings) -> bool:
     return "real" in Scenario.load(settings.worlds.scenario).access.values()
 
 
-@dataclass(frozen=True, slots=True)
-class _Serving:
-    server: uvicorn.Server
-    task: asyncio.Task[None]
-
-
-async def _listening(app: App, listening: socket.socket) -> _Serving:
+async def _start(app: App, listening: socket.socket) -> _Quiet:
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -203,16 +203,18 @@ async def _listening(app: App, listening: socket.socket) -> _Serving:
         timeout_graceful_shutdown=None,
     )
     server = _Quiet(config)
-    task = asyncio.create_task(server.serve(sockets=[listening]))
+    server.task = asyncio.create_task(server.serve(sockets=[listening]))
     begun = asyncio.create_task(server.accepting.wait())
-    await asyncio.wait({task, begun}, return_when=asyncio.FIRST_COMPLETED)
-    if task.done():
-        task.result()
-    return _Serving(server, task)
+    await asyncio.wait({server.task, begun}, return_when=asyncio.FIRST_COMPLETED)
+    if server.task.done():
+        server.task.result()
+    return server
 
 
 class _Quiet(uvicorn.Server):
     """Leaves signals to us, and says when it accepts connections."""
+
+    task: asyncio.Task[None]
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -227,7 +229,7 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _allow_open_files() -> None:
+def allow_open_files() -> None:
     """As many as the system lets this process have: connections, and machines that stay live."""
     try:
         import resource

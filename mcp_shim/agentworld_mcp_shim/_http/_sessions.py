@@ -13,17 +13,31 @@ from pathlib import Path
 
 from itsdangerous import Signer
 
+from agentworld_mcp_shim._http._dispatch import process_of
+
 
 class SignedSessions:
     """Begins, finds and ends sessions."""
 
-    def __init__(self, folder: Path, secret: bytes) -> None:
+    def __init__(self, folder: Path, secret: bytes, *, process: int = 0, count: int = 1) -> None:
+        """
+        Args:
+            folder: Where processes tell each other what has ended.
+            secret: What they sign with.
+            process: Which of them this is.
+            count: How many there are.
+        """
         self._folder = folder
         self._secret = secret
+        self._process = process
+        self._count = count
 
     def begin(self, principal: str | None) -> str:
-        """The id of a new session of a principal."""
-        return self._signed(secrets.token_urlsafe(16), principal)
+        """The id of a new session of a principal, whose further connections are given to this process."""
+        while True:
+            session = self._signed(secrets.token_urlsafe(16), principal)
+            if process_of(session.encode(), self._count) == self._process:
+                return session
 
     def alive(self, session: str, principal: str | None) -> bool:
         """Whether a session of that id was begun for this principal and has not ended."""

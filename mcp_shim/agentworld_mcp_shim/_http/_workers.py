@@ -16,10 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from dataclasses import replace
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
-from agentworld_mcp_shim._http._serving import Plan, serve_plan
+from agentworld_mcp_shim._http._dispatch import HandedOver, dispatch
+from agentworld_mcp_shim._http._serving import Plan, allow_open_files, serve_plan
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS
 from agentworld_sim.errors import WorldFailure
 
@@ -35,37 +37,35 @@ PAUSE_SECONDS = 0.5
 class _Worker:
     """One process, through its deaths."""
 
-    def __init__(self, number: int, plan: Plan, listening: socket.socket) -> None:
+    def __init__(self, number: int, plan: Plan) -> None:
         self.number = number
-        self._plan = plan
-        self._listening = listening
+        self._plan = replace(plan, process=number)
+        # Kept through its deaths, with the connections that it was given and has not taken.
+        self.inbox, self._outlet = socket.socketpair()
+        self.inbox.setblocking(False)
         self._failures = 0
         self.ready = False
         self.start()
 
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self._said, telling = context.Pipe(duplex=False)
         self.process: BaseProcess = context.Process(
             target=_work,
-            args=(self._plan, self._listening, telling, logging.getLogger().level),
+            args=(self._plan, self._outlet, logging.getLogger().level),
             name=f"agentworld-mcp-{self.number}",
         )
         self.process.start()
-        telling.close()
         self.ready = False
 
     @property
-    def signs(self) -> list[Connection | int]:
+    def signs(self) -> list[socket.socket | int]:
         """What becomes readable when there is news of it."""
-        return [self.process.sentinel] if self.ready else [self.process.sentinel, self._said]
+        return [self.process.sentinel] if self.ready else [self.process.sentinel, self.inbox]
 
     def heard(self) -> None:
-        """Takes what it said."""
-        if not self.ready and self._said.poll():
-            with suppress(EOFError):
-                self.ready = bool(self._said.recv())
-        if self.ready:
+        """Takes what it said, which is only that it is ready."""
+        with suppress(BlockingIOError):
+            self.ready = bool(self.inbox.recv(1))
             self._failures = 0
 
     def again(self) -> None:
@@ -82,11 +82,10 @@ class _Worker:
                 f" exit code {code}. What it said is above."
             )
         logger.warning("worker %d ended with exit code %s; it is started again", self.number, code)
-        self._said.close()
         self.start()
 
 
-def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[[], None]) -> int:
+def watch_over(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
     """Keeps the workers running until a signal comes; gives the exit code.
 
     Raises:
@@ -103,10 +102,11 @@ def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ending)
+    allow_open_files()
     workers: list[_Worker] = []
     try:
         for number in range(plan.settings.http.workers):
-            workers.append(_Worker(number, plan, sockets[number % len(sockets)]))
+            workers.append(_Worker(number, plan))
         announced = False
         while not codes:
             wait([told, *(sign for worker in workers for sign in worker.signs)])
@@ -118,8 +118,13 @@ def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[
                     worker.again()
             if not announced and all(worker.ready for worker in workers):
                 announced = True
+                listening.listen(socket.SOMAXCONN)
+                inboxes = [worker.inbox for worker in workers]
+                threading.Thread(target=dispatch, args=(listening, inboxes), daemon=True).start()
                 ready()
     finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
         _end([worker.process for worker in workers])
         os.close(told)
         os.close(telling)
@@ -145,15 +150,17 @@ def _end(processes: Sequence[BaseProcess]) -> None:
             process.join()
 
 
-def _work(plan: Plan, listening: socket.socket, telling: Connection, level: int) -> None:
+def _work(plan: Plan, outlet: socket.socket, level: int) -> None:
     """What a worker does."""
     from agentworld_mcp_shim._command._upstream_options import log_to_stderr
     from agentworld_sim.errors import AgentworldError
 
     log_to_stderr(level <= logging.INFO)
+    listening = HandedOver(fileno=outlet.detach())
+    listening.setblocking(False)
     threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
     try:
-        code = asyncio.run(serve_plan(plan, listening, ready=lambda: telling.send(True)))
+        code = asyncio.run(serve_plan(plan, listening, ready=lambda: listening.sendall(b".")))
     except AgentworldError as error:
         logger.error("%s", error)
         code = error.exit_code

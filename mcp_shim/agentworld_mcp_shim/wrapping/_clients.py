@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, cast
@@ -139,11 +138,7 @@ NAMES = tuple(client.name for client in CLIENTS)
 
 
 def client_named(name: str) -> Client:
-    """The client of that name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The client of that name. Raises `UsageError` when there is none."""
     for client in CLIENTS:
         if client.name == name:
             return client
@@ -207,20 +202,13 @@ def usual_files(folder: Path, home: Path) -> list[tuple[Client, Path]]:
             path = home / usual[2:] if usual.startswith("~/") else folder / usual
             if path.is_file():
                 found.setdefault(Path(os.path.realpath(path)), (client, path))
-    appdata = os.environ.get("APPDATA") if sys.platform == "win32" else None
-    if appdata:
-        path = Path(appdata) / "Claude" / "claude_desktop_config.json"
-        if path.is_file():
-            found.setdefault(path, (client_named("claude-desktop"), path))
     return list(found.values())
 
 
 def _no_servers(config: ConfigText) -> str:
     value: Any = config.value
-    known = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    keys = [repr(key) for key in known][:9]
-    found = ", ".join([*keys[:8], "…"] if len(keys) > 8 else keys)
-    what = f"its keys are {found}" if found else "it is empty or no map of keys"
+    keys = [repr(key) for key in cast("dict[str, Any]", value)] if isinstance(value, dict) else []
+    what = f"its keys are {', '.join(keys[:8])}" if keys else "it is empty or no map of keys"
     shapes = {
         ".".join(path): client.title
         for client in reversed(CLIENTS)

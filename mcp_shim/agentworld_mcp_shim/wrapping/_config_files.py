@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import tempfile
@@ -13,7 +14,6 @@ from agentworld_sim.errors import UsageError
 
 BACKUP = ".agentworld-backup"
 _MOST_BYTES = 64 * 2**20
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def read_file(path: Path) -> ConfigFile:
 
 def write_in_place(file: ConfigFile, text: str) -> None:
     """Puts new text into the file: all at once, with its permissions, where a link leads."""
-    _write(file.target, text, like=file.target, unchanged=file)
+    _write(file.target, text.encode(), like=file.target, unchanged=file)
 
 
 def write_new(path: Path, text: str, *, like: Path) -> None:
@@ -67,61 +67,43 @@ def write_new(path: Path, text: str, *, like: Path) -> None:
     holds the same secrets.
     """
     target = Path(os.path.realpath(path))
-    _write(target, text, like=target if target.exists() else like)
+    _write(target, text.encode(), like=target if target.exists() else like)
 
 
 def back_up(file: ConfigFile) -> Path:
-    """Keeps what was read beside the file; a backup that exists is never written over.
-
-    Returns:
-        The backup that holds it: a new one, or one that holds the same.
-    """
-    number = 0
-    while True:
+    """Keeps what was read beside the file, and gives where; a backup of something else stays as it is."""
+    for number in itertools.count():
         path = Path(f"{file.target}{BACKUP}{f'.{number}' if number else ''}")
-        try:
-            mode = stat.S_IMODE(file.target.stat().st_mode)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW
-            descriptor = os.open(path, flags, mode & 0o600)
-        except FileExistsError:
-            with contextlib.suppress(OSError):
-                if path.read_bytes() == file.data:
-                    return path
-            number += 1
-            continue
-        except OSError as error:
-            raise UsageError(
-                f"no backup can be written beside {file.path}: {error.strerror}."
-            ) from None
-        with os.fdopen(descriptor, "wb") as backup:
-            backup.write(file.data)
-            backup.flush()
-            os.fchmod(backup.fileno(), mode)
-            os.fsync(backup.fileno())
-        return path
+        if not os.path.lexists(path):
+            _write(path, file.data, like=file.target)
+            return path
+        if _holds(path, file.data):
+            return path
+    raise AssertionError
 
 
 def drop_backup(file: ConfigFile, text: str) -> Path | None:
-    """Removes the backup when the file is again what it holds.
-
-    Returns:
-        The backup that was removed.
-    """
+    """Removes the backup when the file is again what it holds, and gives where it was."""
     path = Path(f"{file.target}{BACKUP}")
+    if not _holds(path, text.encode()):
+        return None
+    path.unlink(missing_ok=True)
+    return path
+
+
+def _holds(path: Path, data: bytes) -> bool:
     with contextlib.suppress(OSError):
-        if path.read_bytes() == text.encode("utf-8"):
-            path.unlink()
-            return path
-    return None
+        return path.read_bytes() == data
+    return False
 
 
-def _write(target: Path, text: str, *, like: Path, unchanged: ConfigFile | None = None) -> None:
+def _write(target: Path, data: bytes, *, like: Path, unchanged: ConfigFile | None = None) -> None:
     name = None
     try:
         had = like.stat()
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8"))
+            file.write(data)
             file.flush()
             # Of another owner's file we may not be able to make it theirs.
             with contextlib.suppress(OSError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from agentworld_mcp_shim._environment import SERVER_VARIABLE, server_name
+from agentworld_mcp_shim._targets import SERVER_VARIABLE, server_name
 from agentworld_mcp_shim.wrapping._clients import (
     Client,
     client_named,
@@ -18,7 +18,7 @@ from agentworld_mcp_shim.wrapping._clients import (
     format_of,
     server_lists,
 )
-from agentworld_mcp_shim.wrapping._config_text import ConfigText, read_config
+from agentworld_mcp_shim.wrapping._config_text import ConfigText, Keys, read_config
 from agentworld_mcp_shim.wrapping._entry_rewrite import (
     CannotWrap,
     entry_command,
@@ -78,10 +78,6 @@ class WrapChoice:
     """What stands for servers that are not to be started, by the server's name."""
 
 
-_Rewrite = Callable[[tuple[str, ...], Any], tuple[str, list[str]]]
-"""The path of an entry and the entry, to its new source and notes."""
-
-
 def wrap_text(
     text: str,
     path: Path,
@@ -104,8 +100,9 @@ def wrap_text(
             share tables because their names are too much alike.
     """
     config, found = read_client_config(text, path, client)
+    _require_known(choice.snapshots, config, found)
 
-    def wrap(at: tuple[str, ...], entry: Any) -> tuple[str, list[str]]:
+    def wrap(at: Keys, entry: Any) -> tuple[str, list[str]]:
         world = choice.world or _world_name(path, at[:-1])
         names = {WORLD_VARIABLE: world, SERVER_VARIABLE: server_name(at[-1])}
         start, end = config.spans[at]
@@ -119,11 +116,9 @@ def wrap_text(
         )
         return config.source(at, wrapped), notes
 
-    rewritten, after = _rewrite(
-        config, found, [*servers, *choice.snapshots], servers, wrap, "wrapped"
-    )
+    rewritten, after = _rewrite(config, found, servers, wrap, "wrapped")
     _require_tables_apart(rewritten, after)
-    return replace(rewritten, text=text[: text.startswith(BOM)] + rewritten.text)
+    return replace(rewritten, text=text[: text.startswith(BOM)] + after.text)
 
 
 def unwrap_text(
@@ -142,23 +137,19 @@ def unwrap_text(
     """
     config, found = read_client_config(text, path, client)
 
-    def unwrap(_: tuple[str, ...], entry: Any) -> tuple[str, list[str]]:
+    def unwrap(_: Keys, entry: Any) -> tuple[str, list[str]]:
         return original_source(entry, found), []
 
-    rewritten, after = _rewrite(config, found, servers, servers, unwrap, "unwrapped")
-    outcomes = [
-        replace(
-            one, notes=(f"what was changed since it was wrapped is gone: {', '.join(changed)}",)
-        )
-        if one.fate == "unwrapped"
-        and (at := (*one.path, one.server))
-        and (changed := later_changes(config.at(at), after.at(at), found))
-        else one
-        for one in rewritten.outcomes
-    ]
-    return replace(
-        rewritten, text=text[: text.startswith(BOM)] + rewritten.text, outcomes=tuple(outcomes)
-    )
+    rewritten, after = _rewrite(config, found, servers, unwrap, "unwrapped")
+    outcomes: list[EntryOutcome] = []
+    for one in rewritten.outcomes:
+        at = (*one.path, one.server)
+        if one.fate == "unwrapped" and (gone := later_changes(config.at(at), after.at(at), found)):
+            note = f"what was changed since it was wrapped is gone: {', '.join(gone)}"
+            one = replace(one, notes=(note,))
+        outcomes.append(one)
+    new_text = text[: text.startswith(BOM)] + after.text
+    return replace(rewritten, text=new_text, outcomes=tuple(outcomes))
 
 
 def read_client_config(text: str, path: Path, client: str | None) -> tuple[ConfigText, Client]:
@@ -181,19 +172,17 @@ def read_client_config(text: str, path: Path, client: str | None) -> tuple[Confi
 def _rewrite(
     config: ConfigText,
     client: Client,
-    names: Sequence[str],
     only: Sequence[str],
-    rewrite: _Rewrite,
+    rewrite: Callable[[Keys, Any], tuple[str, list[str]]],
     fate: Literal["wrapped", "unwrapped"],
 ) -> tuple[RewrittenConfig, ConfigText]:
-    entries = [(*path, name) for path in server_lists(config, client) for name in config.at(path)]
-    _require_known(names, sorted({at[-1] for at in entries}))
+    """Rewrites entries: `rewrite` makes of an entry and its path its new source and notes."""
+    _require_known(only, config, client)
     outcomes: list[EntryOutcome] = []
-    sources: dict[tuple[str, ...], str] = {}
-    for at in entries:
+    sources: dict[Keys, str] = {}
+    for at, entry in _entries(config, client):
         if only and at[-1] not in only:
             continue
-        entry = config.at(at)
         outcome = EntryOutcome(server=at[-1], path=at[:-1], fate=fate, off=is_switched_off(entry))
         try:
             if starts_shim(entry, client) == (fate == "wrapped"):
@@ -216,6 +205,12 @@ def _rewrite(
                 variables=tuple(entry_environment(entry, client)),
             )
     return RewrittenConfig(text=after.text, client=client, outcomes=tuple(outcomes)), after
+
+
+def _entries(config: ConfigText, client: Client) -> Iterator[tuple[Keys, Any]]:
+    for path in server_lists(config, client):
+        for name, entry in config.at(path).items():
+            yield (*path, name), entry
 
 
 def _verify(
@@ -255,7 +250,8 @@ def _without(config: ConfigText, changed: Iterable[tuple[str, ...]]) -> Any:
     return value
 
 
-def _require_known(names: Sequence[str], known: Sequence[str]) -> None:
+def _require_known(names: Iterable[str], config: ConfigText, client: Client) -> None:
+    known = sorted({at[-1] for at, _ in _entries(config, client)})
     for name in names:
         if name not in known:
             there = f" There are: {', '.join(known)}." if known else " There is none at all."
@@ -285,13 +281,9 @@ def _world_name(path: Path, keys: Sequence[str]) -> str:
     project = keys[1] if len(keys) == 3 and keys[0] == "projects" else ""
     place = str(path.absolute()) + (f"#{project}" if project else "")
     digest = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:6]
-    folder = PurePath(project).name if project else path.absolute().parent.name
-    if folder.startswith("."):
-        folder = path.absolute().parent.parent.name
-    elif not project and path.absolute().parent == Path.home():
-        folder = path.stem
-    return f"{_slug(folder or path.stem)}-{digest}"
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-") or "world"
+    folder = PurePath(project) if project else path.absolute().parent
+    name = folder.parent.name if folder.name.startswith(".") and not project else folder.name
+    if folder == Path.home():
+        name = path.stem
+    slug = re.sub(r"[^a-z0-9]+", "-", (name or path.stem).lower()).strip("-")[:40].strip("-")
+    return f"{slug or 'world'}-{digest}"

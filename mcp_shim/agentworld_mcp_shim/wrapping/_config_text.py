@@ -12,13 +12,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from agentworld_mcp_shim.wrapping._jsonc import Path, read_jsonc
 from agentworld_sim.errors import UsageError
 
 Format = Literal["jsonc", "toml", "yaml"]
 
+Keys = tuple[str, ...]
+"""The keys that lead to a value."""
+
 _DEPTH = 4
 """The deepest entry stands in `projects.FOLDER.mcpServers.NAME`."""
+
+_DECODER = json.JSONDecoder(strict=False)
+_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[\]}}])")
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(slots=True)
@@ -27,20 +35,20 @@ class ConfigText:
 
     text: str
     format: Format
-    value: Any
-    spans: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
+    value: Any = field(default_factory=dict[str, Any])
+    spans: dict[Keys, tuple[int, int]] = field(default_factory=dict[Keys, tuple[int, int]])
     """Where values stand; of a TOML table all of its lines."""
-    problems: dict[Path, str] = field(default_factory=dict[Path, str])
+    problems: dict[Keys, str] = field(default_factory=dict[Keys, str])
     """Why a value cannot be replaced by itself."""
 
-    def at(self, path: Path) -> Any:
+    def at(self, path: Keys) -> Any:
         """The value at a path of keys, `None` if there is none."""
         value = self.value
         for key in path:
             value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
         return value
 
-    def replace_entries(self, entries: Mapping[Path, str]) -> str:
+    def replace_entries(self, entries: Mapping[Keys, str]) -> str:
         """The text with other sources for the values at these paths."""
         text = self.text
         for path in sorted(entries, key=lambda path: self.spans[path], reverse=True):
@@ -48,7 +56,7 @@ class ConfigText:
             text = text[:start] + entries[path] + text[end:]
         return text
 
-    def source(self, path: Path, value: Mapping[str, Any]) -> str:
+    def source(self, path: Keys, value: Mapping[str, Any]) -> str:
         """How another value at a path is written here."""
         start = self.spans[path][0]
         line = self.text[self.text.rfind("\n", 0, start) + 1 : start]
@@ -60,28 +68,72 @@ class ConfigText:
                 return toml_literal(value)
             return toml_text({path[0]: {path[1]: value}}).strip().replace("\n", newline)
         if self.format == "yaml":
-            flow = self.text.startswith("{", start)
-            lines = _yaml_source(value, flow=flow).splitlines()
+            lines = _yaml_source(value, flow=self.text.startswith("{", start)).splitlines()
             return (newline + " " * len(line)).join(lines)
         unit = re.search(r"\n([ \t]+)\S", self.text)
         written = json.dumps(value, indent=unit.group(1) if unit else None, ensure_ascii=False)
         # Half a character has no UTF-8.
         written = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written)
-        before = line[: len(line) - len(line.lstrip())]
-        return written.replace("\n", newline + before)
+        return written.replace("\n", newline + line[: len(line) - len(line.lstrip())])
+
+    def note(self, path: Keys, start: int, end: int) -> None:
+        """Notes where a value stands. A key that stands twice has two values, and the last one counts."""
+        if path in self.spans:
+            self.problems[path] = "its name stands twice in the file"
+            self.problems.setdefault(path[:-1], "a key stands twice in it")
+        self.spans[path] = (start, end)
 
 
 def read_config(text: str, format: Format) -> ConfigText:
-    """Reads a configuration file's text, without its byte order mark."""
-    if format == "toml":
-        return _read_toml(text)
-    if format == "yaml":
-        return _read_yaml(text)
-    document = read_jsonc(text, depth=_DEPTH)
-    twice = dict.fromkeys(document.repeated, "its name stands twice in the file")
-    for path in document.repeated:
-        twice.setdefault(path[:-1], "a key stands twice in it")
-    return ConfigText(text, format, document.value, document.spans, twice)
+    """Reads a configuration file's text, without its byte order mark.
+
+    Raises:
+        UsageError: it is malformed; with line and column.
+    """
+    readers = {"jsonc": _read_jsonc, "toml": _read_toml, "yaml": _read_yaml}
+    return readers[format](text)
+
+
+def _read_jsonc(text: str) -> ConfigText:
+    """JSON as editors write it, with `//` and `/* */` comments and trailing commas."""
+    # Blanks in the place of what JSON does not have keep every other sign where it is.
+    plain = _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+    try:
+        config = ConfigText(text, "jsonc", _DECODER.decode(plain))
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise UsageError(f"line {error.lineno}, column {error.colno}: {problem}.") from None
+    except RecursionError:
+        raise UsageError("it is nested too deeply.") from None
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+    if isinstance(config.value, dict):
+        _note_members(config, plain, _skip_space(plain, 0), ())
+    return config
+
+
+def _note_members(config: ConfigText, text: str, at: int, path: Keys) -> None:
+    """Notes where the members of the object at `at` stand; the text has been accepted before."""
+    at = _skip_space(text, at + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _skip_space(text, text.index(":", at) + 1)
+        value, end = _DECODER.raw_decode(text, start)
+        config.note((*path, key), start, end)
+        if len(path) + 1 < _DEPTH and isinstance(value, dict):
+            _note_members(config, text, start, (*path, key))
+        at = _skip_space(text, end)
+        at = _skip_space(text, at + 1) if text[at] == "," else at
+
+
+def _skip_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _blank(found: re.Match[str]) -> str:
+    # A line break stays, for the line that an error names.
+    return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
 
 
 def _read_toml(text: str) -> ConfigText:
@@ -113,11 +165,21 @@ def _read_yaml(text: str) -> ConfigText:
 
     # Its stubs leave types open.
     parser: Any = yaml
+    config = ConfigText(text, "yaml")
     try:
         root = parser.compose(text, Loader=yaml.SafeLoader)
-        config = ConfigText(text, "yaml", {})
         if root is not None:
-            config.value = _YamlPlaces(config, root).value(root, ())
+            config.value = _yaml_value(root)
+            _note_yaml(config, root, ())
+            shared = [
+                event.start_mark.index
+                for event in parser.parse(text, Loader=yaml.SafeLoader)
+                if getattr(event, "anchor", None) is not None
+            ]
+            for path, (start, end) in config.spans.items():
+                if any(start <= at < end for at in shared):
+                    why = "YAML aliases share parts of it; write them out"
+                    config.problems.setdefault(path, why)
         return config
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -129,58 +191,35 @@ def _read_yaml(text: str) -> ConfigText:
         raise UsageError("it is nested too deeply, or an alias stands within its anchor.") from None
 
 
-class _YamlPlaces:
-    """Makes values of PyYAML's nodes, and notes where those of maps stand."""
-
-    def __init__(self, config: ConfigText, root: Any) -> None:
-        from yaml.constructor import SafeConstructor
-
-        self._config = config
-        self._constructor: Any = SafeConstructor()
-        self._uses: dict[int, int] = {}
-        self._count(root)
-
-    def _count(self, node: Any) -> None:
-        """How often each node is used: an alias uses the one of its anchor again."""
-        key = id(node)
-        self._uses[key] = self._uses.get(key, 0) + 1
-        if self._uses[key] == 1 and node.id != "scalar":
-            for inner in node.value:
-                for part in inner if node.id == "mapping" else (inner,):
-                    self._count(part)
-
-    def value(self, node: Any, path: Path) -> Any:
-        start, end = node.start_mark.index, node.end_mark.index
-        if path in self._config.spans:
-            self._config.problems[path] = "its name stands twice in the file"
-            self._config.problems[path[:-1]] = "a key stands twice in it"
-        self._config.spans[path] = (start, end)
-        value: Any = self._value(node, path)
-        if not getattr(node, "flow_style", True):
+def _note_yaml(config: ConfigText, node: Any, path: Keys) -> int:
+    """Notes where the members of a map stand, and gives the end of the last one."""
+    end: int = node.end_mark.index
+    members = cast("list[Any]", [] if node.id == "scalar" else node.value)
+    for number, member in enumerate(members):
+        key, value = member if node.id == "mapping" else (None, member)
+        inner = (*path, str(number if key is None else key.value))
+        start, last = value.start_mark.index, _note_yaml(config, value, inner)
+        config.note(inner, start, last)
+        if not node.flow_style:
             # The end mark of a block stands where the next thing begins.
-            if value:
-                last = str(len(value) - 1) if node.id == "sequence" else [*value][-1]
-                end = self._config.spans[(*path, last)][1]
-            end = start + len(self._config.text[start:end].rstrip())
-            self._config.spans[path] = (start, end)
-        if self._uses[id(node)] > 1:
-            for count in range(len(path) + 1):
-                shared = "YAML aliases share parts of it; write them out"
-                self._config.problems.setdefault(path[:count], shared)
-        return value
+            end = len(config.text[:last].rstrip())
+    return end
 
-    def _value(self, node: Any, path: Path) -> Any:
-        if node.id == "mapping":
-            return {str(k.value): self.value(v, (*path, str(k.value))) for k, v in node.value}
-        if node.id == "sequence":
-            return [self.value(v, (*path, str(i))) for i, v in enumerate(node.value)]
-        # Tags of the client's own, and dates that are none, are text to us.
-        if not str(node.tag).startswith("tag:yaml.org,2002:"):
-            return node.value
-        try:
-            return self._constructor.construct_object(node)
-        except ValueError:
-            return node.value
+
+def _yaml_value(node: Any) -> Any:
+    from yaml.constructor import SafeConstructor
+
+    if node.id == "mapping":
+        return {str(key.value): _yaml_value(value) for key, value in node.value}
+    if node.id == "sequence":
+        return [_yaml_value(value) for value in node.value]
+    # Tags of the client's own, and dates that are none, are text to us.
+    if not str(node.tag).startswith("tag:yaml.org,2002:"):
+        return node.value
+    try:
+        return cast("Any", SafeConstructor()).construct_object(node)
+    except ValueError:
+        return node.value
 
 
 def _yaml_source(value: Mapping[str, Any], *, flow: bool) -> str:

@@ -13,31 +13,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from agentworld_mcp_shim._environment import (
+from agentworld_mcp_shim._targets import (
     HEADERS_VARIABLE,
     ORIGINAL_VARIABLE,
     SERVER_VARIABLE,
     URL_VARIABLE,
 )
-from agentworld_mcp_shim.wrapping._argument_secrets import placeholders, url_holds_secret
 from agentworld_mcp_shim.wrapping._clients import Client
+from agentworld_sim.redaction.records import Redaction, secret_kind
 
 MODULE = "agentworld_mcp_shim"
 
+_PLACEHOLDER = re.compile(
+    r"\$\{[^}]*\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{[^}]*\}\}|\{(?:env|file):[^}]*\}"
+)
+"""What a client, or the shim, fills in: `${VAR}`, `${input:id}`, `$VAR`, `{env:VAR}`."""
+_OPAQUE = 16
+"""Letters and digits mixed in one word of this length are taken for a key."""
 _BEARER = "bearer_token_env_var"
 """Codex names the variable of a token with it."""
 _FORWARDED = "env_vars"
 """Codex names with it the variables that a command is given."""
 _LOGINS = ("oauth", "headersHelper", "authProviderType", "auth", "env_http_headers")
-_OWN_VARIABLES = (
-    ORIGINAL_VARIABLE,
-    URL_VARIABLE,
-    HEADERS_VARIABLE,
-    SERVER_VARIABLE,
-    "AGENTWORLD_WORLD",
-    "AGENTWORLD_MODEL_URL",
-    "AGENTWORLD_MODEL",
-)
+_SETTINGS = (SERVER_VARIABLE, "AGENTWORLD_WORLD", "AGENTWORLD_MODEL_URL", "AGENTWORLD_MODEL")
+"""Variables of a wrapped entry that people may change."""
 
 
 class CannotWrap(Exception):
@@ -64,15 +63,11 @@ def entry_environment(entry: Mapping[str, Any], client: Client) -> dict[str, Any
 def entry_headers(entry: Mapping[str, Any], client: Client) -> dict[str, object]:
     """The headers that an entry sends to its URL."""
     headers: dict[str, object] = dict(entry.get(client.headers, {}))
-    if _names_bearer(entry, client):
+    if _BEARER in entry:
         if "Authorization" in headers:
             raise CannotWrap(f"it has both {_BEARER} and a header 'Authorization'")
         headers["Authorization"] = f"Bearer ${{{entry[_BEARER]}}}"
     return headers
-
-
-def _names_bearer(entry: Mapping[str, Any], client: Client) -> bool:
-    return client.name == "codex" and _BEARER in entry
 
 
 def starts_shim(entry: object, client: Client) -> bool:
@@ -102,18 +97,15 @@ def wrap_entry(
 ) -> tuple[dict[str, Any], list[str]]:
     """The entry that puts the shim in front of a server, and notes for the person who asked.
 
-    Args:
-        entry: What the client reads; `source` is how it is written.
-        client: Whose entry it is.
-        interpreter: What starts the shim.
-        variables: Of the entry's environment: the world and, where one is named, the model.
-        snapshot: What stands for the server, which is not started then.
+    `source` is how the entry is written, `variables` are the world and the model for its environment, and a
+    `snapshot` stands for the server, which is not started then.
     """
     fields = require_plain(entry, client)
     notes: list[str] = []
     urls = [key for key in client.urls if key in fields]
     ours: dict[str, str] = {}
     forwarded: list[str] = []
+    upstream: list[str] = []
     if client.command in fields:
         if urls:
             raise CannotWrap(
@@ -121,10 +113,13 @@ def wrap_entry(
             )
         upstream = entry_command(fields, client)
     elif urls:
-        upstream = [_require_http(fields, urls, client)]
-        ours, forwarded, notes = _url_variables(fields, upstream[0], client)
-        if URL_VARIABLE in ours:
-            upstream = []
+        # Every user of the host can read arguments, and a URL may hold a key.
+        ours[URL_VARIABLE] = _require_http(fields, urls, client)
+        if headers := _require_headers(fields, client, notes):
+            ours[HEADERS_VARIABLE] = json.dumps(headers, ensure_ascii=False)
+        if _BEARER in fields:
+            # Codex gives a server only the variables it names, and does not fill them in.
+            forwarded = [str(fields[_BEARER])]
     else:
         kind = fields.get("type")
         if client.format == "yaml" and isinstance(kind, str):
@@ -163,39 +158,31 @@ def original_source(entry: dict[str, Any], client: Client) -> str:
         raise CannotWrap(
             f"it has no {ORIGINAL_VARIABLE}, so it was wrapped by hand and what it was before cannot be told"
         )
-    if re.fullmatch(r"(?:stdio|http)(?: .*)?", kept):
-        raise CannotWrap(
-            "it was wrapped by an older release, which kept no source; take the entry from the backup"
-            " beside the file"
-        )
     return kept
 
 
 def later_changes(wrapped: dict[str, Any], original: object, client: Client) -> list[str]:
     """The keys of a wrapped entry that were changed by hand, which unwrapping does not keep."""
+    words, env = entry_command(wrapped, client), entry_environment(wrapped, client)
+    own = words[: words.index("--")] if "--" in words else words
+    snapshot = Path(own[-1]) if "--snapshot" in own else None
     try:
-        expected, _ = wrap_entry(original, "", client, interpreter="", variables={})
+        expected, _ = wrap_entry(
+            original,
+            env[ORIGINAL_VARIABLE],
+            client,
+            interpreter=own[0],
+            variables={name: env[name] for name in _SETTINGS if name in env},
+            snapshot=snapshot,
+        )
     except CannotWrap:
         return []
-    before, after = _without_shim(expected, client), _without_shim(wrapped, client)
-    return [key for key in {**after, **before} if after.get(key) != before.get(key)]
-
-
-def _without_shim(wrapped: Mapping[str, Any], client: Client) -> dict[str, Any]:
-    words = entry_command(wrapped, client)
-    env = {
-        name: value
-        for name, value in entry_environment(wrapped, client).items()
-        if name not in _OWN_VARIABLES
-    }
-    upstream = words[words.index("--") + 1 :] if "--" in words else []
-    return {**wrapped, client.command: "", "args": upstream, client.env: env}
+    return [key for key in {**wrapped, **expected} if wrapped.get(key) != expected.get(key)]
 
 
 def _launch_keys(client: Client) -> set[str]:
     """The keys of an entry that the wrapped one says in another way."""
-    codex = {_BEARER} if client.name == "codex" else set[str]()
-    return {client.command, "args", client.env, *client.urls, client.headers, "type", *codex}
+    return {client.command, "args", client.env, *client.urls, client.headers, "type", _BEARER}
 
 
 def require_plain(entry: object, client: Client) -> dict[str, Any]:
@@ -236,7 +223,7 @@ def _require_http(fields: Mapping[str, Any], urls: Sequence[str], client: Client
         )
     if kind == "ws" or url.startswith(("ws://", "wss://")):
         raise CannotWrap("it speaks over a WebSocket, which the shim does not")
-    if not url.startswith(("http://", "https://")) and not placeholders(url):
+    if not url.startswith(("http://", "https://")) and not _PLACEHOLDER.search(url):
         raise CannotWrap(f"its {key!r} is no http(s) URL")
     for name in _LOGINS:
         if fields.get(name):
@@ -246,27 +233,37 @@ def _require_http(fields: Mapping[str, Any], urls: Sequence[str], client: Client
     return url
 
 
-def _url_variables(
-    fields: Mapping[str, Any], url: str, client: Client
-) -> tuple[dict[str, str], list[str], list[str]]:
-    """The URL, if it may hold a secret, and the headers as variables; names to forward; notes."""
-    variables: dict[str, str] = {}
-    notes: list[str] = []
-    if url_holds_secret(url):
-        variables[URL_VARIABLE] = url
-        notes.append(f"its URL may hold a secret and is handed over in {URL_VARIABLE}")
+def _require_headers(
+    fields: Mapping[str, Any], client: Client, notes: list[str]
+) -> dict[str, object]:
     headers = entry_headers(fields, client)
     if not all(isinstance(value, str) for value in headers.values()):
         raise CannotWrap(f"its {client.headers!r} are not all strings")
     given = fields.get(client.headers, {}).values()
-    left = [name for value in given for name in placeholders(str(value))]
+    left = [name for value in given for name in _PLACEHOLDER.findall(str(value))]
     if left and not client.fills_env:
         notes.append(
             f"{client.title} does not fill in {', '.join(left)} in {client.env!r}; the shim does, from"
             " its own environment"
         )
-    if headers:
-        variables[HEADERS_VARIABLE] = json.dumps(headers, ensure_ascii=False)
-    # Codex gives a server only the variables it names, and does not fill them in.
-    forwarded = [str(fields[_BEARER])] if _names_bearer(fields, client) else []
-    return variables, forwarded, notes
+    return headers
+
+
+def hide_secrets(command: Sequence[str]) -> list[str]:
+    """A command to show: values that look like secrets are replaced."""
+    redaction = Redaction()
+    words: list[str] = []
+    for before, word in itertools.pairwise(["", *command]):
+        name = before.lstrip("-") if before.startswith("-") and "=" not in before else ""
+        named = secret_kind(name) and not word.startswith("-")
+        words.append("***" if named or _is_opaque(word) else redaction.text(word))
+    return words
+
+
+def _is_opaque(word: str) -> bool:
+    """Whether it looks like a key, or is a URL with what does."""
+    if "://" in word:
+        return any(map(_is_opaque, re.split(r"[/?&=:@]", word)))
+    plain = re.sub(r"[-_=+.~]", "", word)
+    mixed = any(sign.isdigit() for sign in plain) and any(sign.isalpha() for sign in plain)
+    return mixed and len(plain) >= _OPAQUE and plain.isalnum()

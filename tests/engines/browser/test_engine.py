@@ -84,7 +84,6 @@ async def test_what_is_looked_at_changes_nothing_but_the_clock() -> None:
         ("a\nb", "<div>a<br>b</div>"),
         ("a", "<div>a<span hidden>b</span><script>c</script></div>"),
         ("a", "<div>a<span style='color: red; display:none'>b</span></div>"),
-        (" a\n  b ", "<div><pre> a\n  b </pre></div>"),
         ("1\t2\n3\t4", "<div><table><tr><td>1</td><td>2</td></tr><tr><td>3<td>4</table></div>"),
         ("", "<div> <p></p> </div>"),
     ],

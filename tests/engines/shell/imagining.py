@@ -13,7 +13,7 @@ from agentworld_sim.engines.shell import (
     ShellEngine,
     ShellLimits,
 )
-from agentworld_sim.ports import Imagined, Question, TurnContext
+from agentworld_sim.ports import ImaginedValue, Question, StepContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer
@@ -60,7 +60,7 @@ class FunctionImaginer:
     def argvs(self) -> list[str]:
         return [" ".join(question.argv) for question in self.asked]
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         load, command = question.load, command_of(question)
         self.asked.append(command)
         self.earlier.append([argv for argv, _ in command.earlier])
@@ -73,7 +73,7 @@ class FunctionImaginer:
             self.problems.append(problem)
             raise EngineFailure(f"no usable answer: {problem}")
         exchanges = (exchange(" ".join(command.argv)),)
-        return Imagined(load(answer.to_json()), "imagined", exchanges)
+        return ImaginedValue(load(answer.to_json()), "imagined", exchanges)
 
 
 def command_of(question: object) -> CommandQuestion:
@@ -85,7 +85,7 @@ def command_of(question: object) -> CommandQuestion:
 class Unasked:
     """Implements `Imaginer`: must not be asked."""
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         raise EngineFailure(f"nobody is there to answer {question.about!r}")
 
 

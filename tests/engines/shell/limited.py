@@ -62,7 +62,7 @@ class Kept:
         run = self.live.run(script, self.session, keep="all", timeout_us=timeout_us)
         self._turns += 1
         self.session = run.session
-        self.tree = self.tree.replaced(self.live.collect(self.blobs))
+        self.tree = self.tree.with_changes(self.live.collect(self.blobs))
         return run
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
@@ -67,7 +67,7 @@ class SimulatedMachine:
     def __init__(self) -> None:
         machine = Machine(workdir="/srv/app", env=tuple(ENVIRONMENT.items()))
         self.blobs = MemoryBlobs()
-        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts())
+        self.live = LiveShell(machine, COMMANDS)
         image = dict(base_tree(machine, START_US, self.blobs))
         image["/srv/app"] = FileEntry("directory", 0o755, START_US)
         self.live.materialise(FileTree.from_entries(image.items()), self.blobs)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
-from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.commands.helper import BUILTINS
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, MISSING
 from agentworld_sim.errors import EngineFailure
 
 from .conftest import MachineShell, MakeMachine

@@ -11,11 +11,11 @@ from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.engines.shell import Machine, ShellEngine
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.shell_engine import ShellEngineSession
-from agentworld_sim.ports import TurnContext
+from agentworld_sim.ports import StepContext
 from agentworld_sim.types import MemoryBlobs, WorldState
 
 
-async def none() -> tuple[Any, ...]:
+async def none(*_: object) -> Any:
     return ()
 
 
@@ -26,9 +26,17 @@ async def test_a_call_that_is_cancelled_after_its_session_was_closed_is_a_cancel
     assert tool is not None
     session = await engine.open(state, blobs)
     assert isinstance(session, ShellEngineSession)
-    context = TurnContext(state=state, seed=1, blobs=blobs, history=none, failures=none)
-    call = ToolCall("run", {"command": "for i in 1 2; do echo $i; done"})
-    calling = asyncio.ensure_future(session.answer(call, tool, context))
+    context = StepContext(
+        call=ToolCall("run", {"command": "for i in 1 2; do echo $i; done"}),
+        tool=tool,
+        state=state,
+        seed=1,
+        blobs=blobs,
+        history=none,
+        failures=none,
+        state_at=none,
+    )
+    calling = asyncio.ensure_future(session.answer(context))
     await asyncio.sleep(0)
     # The answer is there, and the loop has not been told yet.
     assert session._computing is not None  # pyright: ignore[reportPrivateUsage]

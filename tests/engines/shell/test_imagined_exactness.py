@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim import ToolCall, Turn
 from agentworld_sim.engines.shell import Machine, ShellEngine, shell_engine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import base_tree
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import MemoryBlobs
 from agentworld_sim.types.state import WorldState
 from tests.engines.shell.conftest import CLOCK_US
@@ -80,11 +79,22 @@ async def answers(engine: ShellEngine, session: list[tuple[str, str]]) -> list[A
     async def none() -> tuple[Any, ...]:
         return ()
 
+    async def there(_: object) -> WorldState:
+        return state
+
     live = await engine.open(state, blobs)
     for seed, (tool, script) in enumerate(session):
-        context = TurnContext(state=state, seed=seed, blobs=blobs, history=none, failures=none)
-        call = ToolCall(tool, {"command": script})
-        found.append(await live.answer(call, tools[tool], context))
+        context = StepContext(
+            call=ToolCall(tool, {"command": script}),
+            tool=tools[tool],
+            state=state,
+            seed=seed,
+            blobs=blobs,
+            history=none,
+            failures=none,
+            state_at=there,
+        )
+        found.append(await live.answer(context))
         state = state.after(found[-1].change)
     live.close()
     return found

@@ -8,9 +8,8 @@ import pytest
 
 from agentworld_sim import AccessRefused, UsageError
 from agentworld_sim.engines.shell import ShellEngine
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES
-from agentworld_sim.engines.shell.commands.builtins import BUILTINS
-from agentworld_sim.engines.shell.programs import UNINSTALLED
+from agentworld_sim.engines.shell.commands.helper import BUILTINS
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, UNINSTALLED
 from agentworld_sim.types.tools import Route
 from tests.engines.shell.imagining import FunctionImaginer, ImaginedWorld
 from tests.engines.shell.test_betrayal import betrayals

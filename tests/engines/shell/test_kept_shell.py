@@ -6,10 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from agentworld_sim.engines.shell.session_capture import redirects_in, redirects_in_force
+from agentworld_sim.engines.shell.session import redirects_in, redirects_in_force
 from tests.engines.shell.limited import Kept
 from tests.properties import examples
 

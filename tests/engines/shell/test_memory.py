@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from bashkit import Bash, ExecutionProfile
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from agentworld_sim.engines.shell.session_capture import capture, commit_of, memory_of
+from agentworld_sim.engines.shell.session import capture, commit_of, memory_of
 
 SCRIPTS = (
     "x=1; export y='two words'",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.engines.shell import ShellEngine, ShellLimits
 from agentworld_sim.engines.shell.image import base_tree
@@ -41,7 +40,7 @@ ENGINE = ShellEngine()
 
 def state_with(**more: FileEntry) -> WorldState:
     files = base_tree(ENGINE.machine, CLOCK_US, BLOBS)
-    files = files.replaced({f"/root/{name}": entry for name, entry in more.items()})
+    files = files.with_changes({f"/root/{name}": entry for name, entry in more.items()})
     return WorldState(files=files, clock_us=CLOCK_US, seed=3)
 
 

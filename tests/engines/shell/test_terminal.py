@@ -59,7 +59,7 @@ class Typed:
             Keystrokes(*item) if isinstance(item, tuple) else Keystrokes(item) for item in items
         ]
         self.screen, self.session, text = press(live, self.session, self.screen, typed)
-        self.kept.tree = self.kept.tree.replaced(live.collect(self.kept.blobs))
+        self.kept.tree = self.kept.tree.with_changes(live.collect(self.kept.blobs))
         self.now_us = live.files.clock.now_us()
         return text
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim.engines.shell.line_differences import changes
 from tests.engines.shell.real_tools import RealMachine, SimulatedMachine, assert_same_story
@@ -58,7 +57,6 @@ DIFF = (
     "cmp -b a b",
     "printf 'a\\nb\\n' > sh; cmp sh a",
     "printf 'a\\n' > e1; : > e0; cmp e0 e1",
-    "cmp x y",
     "diff -s x/f x/f",
     "diff -rs x x",
     "diff -d a b",
@@ -92,7 +90,6 @@ EXPR = (
     "expr match abc 'b'",
     "expr 3 - 1 - 1",
     "expr 2 != 2",
-    "expr 99999999999999999999 + 1",
     "expr 0",
     "expr length",
     "expr aaa : 'a*' + 1",

@@ -17,8 +17,7 @@ from deepagents.backends.protocol import (
 )
 from deepagents.backends.sandbox import BaseSandbox
 from deepagents.middleware.filesystem import FilesystemMiddleware
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 

@@ -18,7 +18,7 @@ LISTINGS: dict[str, dict[str, Any]] = {
 }
 SHOWN = (
     *("record", "records", "total", "count", "cursor", "more", "values"),
-    *("also", "fixed", "arguments", "message"),
+    *("fixed", "arguments", "message"),
 )
 
 

@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim.engines.table.expressions import (
     CannotEvaluate,
@@ -40,9 +39,6 @@ ARGUMENTS: dict[str, Any] = {"amount": 0.2, "by": 3, "suffix": "-2"}
         ("price + 0.10", "20.00"),
         ("price * 3", "59.70"),
         ("stock - by", 4),
-        ("stock // 2", 3),
-        ("-stock // 2", -4),
-        ("-stock % 3", 2),
         ("stock / 2", 3.5),
         ("stock / 7", 1),
         ("min(stock, by)", 3),
@@ -58,7 +54,6 @@ ARGUMENTS: dict[str, Any] = {"amount": 0.2, "by": 3, "suffix": "-2"}
         ("'a' in tags", True),
         ("'z' not in tags", True),
         ("owner.limit + 1", 4),
-        ("stock if stock > 9 else 0", 0),
         ("price == 19.9", True),
         ("not active", False),
         ("12345678901234567890123456789 + 1", 12345678901234567890123456790),
@@ -77,6 +72,9 @@ def test_an_expression_gives_what_json_would_show(expression: str, value: Any) -
     [
         "__import__('os')",
         "name.upper()",
+        "stock // 2",
+        "stock % 2",
+        "1 if stock else 0",
         "[x for x in tags]",
         "lambda: 1",
         "(a := 1)",
@@ -99,7 +97,7 @@ def test_anything_but_arithmetic_is_refused_aloud(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["missing + 1", "name - 1", "stock / 0", "stock % 0", "tags > 1", "owner.nothing", "name < 1"],
+    ["missing + 1", "name - 1", "stock / 0", "tags > 1", "owner.nothing", "name < 1"],
 )
 def test_what_has_no_value_is_no_value(expression: str) -> None:
     with pytest.raises(CannotEvaluate):
@@ -114,12 +112,6 @@ def test_what_has_no_value_is_no_value(expression: str) -> None:
 def test_money_in_texts_is_exact(one: Decimal, other: Decimal) -> None:
     found = evaluate("a + b", {"a": str(one)}, {"b": str(other)})
     assert Decimal(found) == one + other
-
-
-@given(st.integers(-50, 50), st.integers(-50, 50).filter(bool))
-def test_whole_division_is_pythons(one: int, other: int) -> None:
-    assert evaluate("a // b", {"a": one, "b": other}, {}) == one // other
-    assert evaluate("a % b", {"a": one, "b": other}, {}) == one % other
 
 
 def test_the_names_of_an_expression_are_known() -> None:

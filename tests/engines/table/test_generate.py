@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from agentworld_sim.engines.table.generate import Maker
+from agentworld_sim.engines.table.generate import Maker, text_for
 from agentworld_sim.engines.table.initial_rows import initial_records
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.engines.table.plausible import SeededRandom
-from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.schema.validate import schema_problem
 from tests.properties import examples
 

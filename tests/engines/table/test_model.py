@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim import MemoryStore, ToolCall, World
 from agentworld_sim.types.turns import Observation

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn, ServerValues

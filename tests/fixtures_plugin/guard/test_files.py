@@ -286,7 +286,7 @@ def compiled(places: Places) -> None:
 
 def named_as_ours(places: Places) -> None:
     code = compile("open(path, 'w')", sqlite_store_file(), "exec")
-    exec(code, {"__name__": "agentworld_sim.store.sqlite", "path": places.kept})  # noqa: S102 - code that claims to be another's
+    exec(code, {"__name__": "agentworld_sim.store.sqlite_store", "path": places.kept})  # noqa: S102 - code that claims to be another's
 
 
 def named_as_pytest(places: Places) -> None:
@@ -300,7 +300,7 @@ def named_as_the_standard_library(places: Places) -> None:
 
 
 def sqlite_store_file() -> str:
-    from agentworld_sim.store import sqlite as _sqlite
+    from agentworld_sim.store import sqlite_store as _sqlite
 
     return _sqlite.__file__
 

@@ -88,6 +88,13 @@ def test_the_log_of_the_system_is_not_written(guard: Guard) -> None:
         syslog.syslog("hello")
 
 
+def test_cffi_declares_nothing_that_starts_programs(guard: Guard) -> None:
+    cffi = pytest.importorskip("cffi")
+    cffi.FFI().cdef("int abs(int);")
+    with pytest.raises(RealEffect, match="looked up the C function 'system'"):
+        cffi.FFI().cdef("int system(const char *command);")
+
+
 def test_paths_and_programs_are_allowed_by_name(places: Places, tmp_path: Path) -> None:
     import subprocess
 

@@ -8,7 +8,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from agentworld_fixtures._call_assertions import CallPattern
+from agentworld_fixtures._assertions import CallPattern
 from agentworld_fixtures._sim_world import SimWorld
 from agentworld_sim import UnknownToolError, UsageError
 from tests.fixtures_plugin.world.types_of_fixtures import Failure
@@ -183,14 +183,14 @@ def test_of_many_calls_those_around_the_point_are_shown(sim: SimWorld, failure: 
 
 
 def test_a_failure_never_carries_megabytes(sim: SimWorld, failure: Failure) -> None:
-    sim.call("bash", command="head -c 3000000 /dev/zero | tr '\\0' x # " + "y" * 1_000_000)
-    sim.call("Write", file_path="/tmp/z", content="z" * 1_000_000)
+    sim.call("bash", command="head -c 300000 /dev/zero | tr '\\0' x # " + "y" * 200_000)
+    sim.call("Write", file_path="/tmp/z", content="z" * 200_000)
     for assertion in (
-        lambda: sim.assert_called("bash", args={"command": "y" * 1_000_000}),
-        lambda: sim.assert_called("Write", args={"content": "z" * 999_999 + "!"}),
+        lambda: sim.assert_called("bash", args={"command": "y" * 200_000}),
+        lambda: sim.assert_called("Write", args={"content": "z" * 199_999 + "!"}),
         lambda: sim.assert_not_called("Write"),
-        lambda: sim.assert_order("Write", ("Write", {"content": ["w"] * 1_000_000})),
-        lambda: sim.assert_state(files={"/tmp/z": "z" * 1_000_001}),
+        lambda: sim.assert_order("Write", ("Write", {"content": ["w"] * 50_000})),
+        lambda: sim.assert_state(files={"/tmp/z": "z" * 200_001}),
         lambda: sim.assert_state(files={"/tmp/z": None}),
     ):
         lines = failure(assertion)
@@ -281,7 +281,8 @@ def test_the_lines_of_the_library_are_not_in_a_traceback(pytester: pytest.Pytest
             sim.assert_called("bash")
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:randomly")
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    result = pytester.runpytest_inprocess("-p", "no:randomly")
     result.stdout.fnmatch_lines(
         [
             "*sim.assert_called(*",

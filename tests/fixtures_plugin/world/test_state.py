@@ -78,12 +78,12 @@ WRONG_FILES: list[tuple[str, Any, list[str]]] = [
     (
         "README.md",
         re.compile("^Notes"),
-        ["/srv/app/README.md: /^Notes/ is not found in it: '# Notes\\n'"],
+        ["/srv/app/README.md: wanted /^Notes/, got '# Notes\\n'"],
     ),
     (
         "src/app.sh",
         has_one_line,
-        ["/srv/app/src/app.sh is not what has_one_line accepts: 'echo one\\necho two\\n'"],
+        ["/srv/app/src/app.sh: wanted what has_one_line accepts, got 'echo one\\necho two\\n'"],
     ),
     ("src", "x", ["/srv/app/src is a directory."]),
 ]

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentworld_graphs import SimulatedSandbox, SimulationInterrupted
 from agentworld_sim import AccessRefused, Answer, Scenario, World
-from agentworld_sim.controls import Control, Next, Step
+from agentworld_sim.controls import Control, Next, StepContext
 from agentworld_sim.errors import ModelRefused
 from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
 from agentworld_sim.types.turns import Observation
@@ -102,7 +102,7 @@ class Broken(Control):
 
     name = "broken"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         return step.enforce(Observation(text=f"{step.call.name}: no space left", is_error=True))
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agentworld_graphs import SimulatedSandbox, _deepagents_backend, _parent_graphs
-from agentworld_graphs._parent_graphs import ParentGraph, parent_graphs
+from agentworld_graphs import SimulatedSandbox, _call_site, _deepagents_backend
+from agentworld_graphs._call_site import ParentGraph, parent_graphs
 
 if TYPE_CHECKING:
     from conftest import Deep
@@ -38,7 +38,7 @@ async def test_langgraph_still_shows_the_graphs_around_a_call(
     inner, main = seen
     assert [level.call for level in inner] == ["inner", "a"]
     assert [level.call for level in main] == ["main"]
-    assert all(level.task is not None and level.has_channel for level in [*inner, *main])
+    assert all(level.task is not None and level.has() for level in [*inner, *main])
     assert inner[1].info.task_id in inner[0].info.checkpoint_ns
 
 
@@ -46,7 +46,7 @@ async def test_langgraph_still_shows_the_graphs_around_a_call(
 async def test_without_that_calls_are_still_answered(
     deep: Deep, go: Any, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_parent_graphs, "LOOP_ARGUMENT", "gone")
+    monkeypatch.setattr(_call_site, "LOOP_ARGUMENT", "gone")
     agent = deep.agent(
         SimulatedSandbox(),
         deep.delegates("a"),

@@ -184,14 +184,14 @@ def test_imagined_pages_are_replayed_from_a_cassette(tmp_path: Path) -> None:
     one = page("https://www.news.test/one", "<h1>One</h1>")
 
     def browse(mode: CassetteMode, model: WorldModel | None) -> str:
-        taping = CassetteSession(path, mode)
-        world = run_sync(World.create(model=taping.model(model) or False))
+        session = CassetteSession(path, mode)
+        world = run_sync(World.create(model=session.model(model) or False))
         tools = {tool.name: tool for tool in SimulatedBrowserToolkit(world).get_tools()}
         tools["navigate_browser"].invoke({"url": "http://news.test"})
         tools["click_element"].invoke({"selector": "a"})
         text = tools["extract_text"].invoke({})
-        run_sync(taping.watch(world))
-        assert not taping.finish(passed=True).drift
+        run_sync(session.watch(world))
+        assert not session.finish(passed=True).drift
         run_sync(world.close())
         return text
 

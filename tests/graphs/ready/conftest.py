@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agentworld_graphs.ready._agent import Agent
-from agentworld_graphs.ready._worlds import worlds
+from agentworld_graphs.ready._agent import Agent, worlds
 
 THREAD: Any = {"configurable": {"thread_id": "thread"}}
 START: Any = {"messages": []}

@@ -8,7 +8,7 @@ import pytest
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs.ready import predict_then_act
-from agentworld_graphs.ready._worlds import store_of_process, worlds
+from agentworld_graphs.ready._agent import store_of_process, worlds
 from agentworld_sim import ToolCall, World
 from agentworld_sim.llm.scripted import (
     ErrorReply,

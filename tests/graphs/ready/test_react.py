@@ -12,8 +12,7 @@ from langchain_core.tools import tool
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs._demo._agent import real_calls
 from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
-from agentworld_graphs.ready._agent import Agent
-from agentworld_graphs.ready._worlds import model_at, store_of_process, worlds
+from agentworld_graphs.ready._agent import Agent, model_at, store_of_process, worlds
 from agentworld_sim import World
 from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
 from tests.graphs.ready.conftest import START, THREAD, answers, call, kept, says

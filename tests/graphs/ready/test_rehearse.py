@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs.ready import rehearse
-from agentworld_graphs.ready._worlds import store_of_process, worlds
+from agentworld_graphs.ready._agent import store_of_process, worlds
 from agentworld_sim import World
 from tests.graphs.ready.conftest import START, THREAD, RealBash, answers, kept
 from tests.langgraph_dev.graphs import orders

@@ -7,8 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.llm.scripted import (
     Dialect,

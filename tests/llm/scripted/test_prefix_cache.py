@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx2
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply, count_tokens
 from agentworld_sim.llm.scripted.tokens import PrefixCache

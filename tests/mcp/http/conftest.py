@@ -51,19 +51,19 @@ class Served:
         path: str = "/mcp",
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
+        anywhere: bool = False,
     ) -> AsyncGenerator[Client]:
-        """The official client."""
+        """The official client; `anywhere` connects it to any process, whatever world it is about."""
         given = dict(headers or {})
         if token is not None:
             given["authorization"] = f"Bearer {token}"
-        async with (
-            asyncio.timeout(SECONDS),
-            httpx2.AsyncClient(headers=given, timeout=SECONDS) as http,
-            Client(
-                streamable_http_client(self.base + path, http_client=http), mode=mode, cache=None
-            ) as client,
-        ):
-            yield client
+        async with asyncio.timeout(SECONDS), httpx2.AsyncClient(timeout=SECONDS) as http:
+            if anywhere:
+                await http.get(f"{self.base}/healthz")
+            http.headers.update(given)
+            streams = streamable_http_client(self.base + path, http_client=http)
+            async with Client(streams, mode=mode, cache=None) as client:
+                yield client
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx2.Response:
         """One plain request."""

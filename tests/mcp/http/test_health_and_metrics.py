@@ -11,7 +11,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
-from mcp import MCPError
 from tests.mcp.http.conftest import Serve, Served, said
 
 if TYPE_CHECKING:
@@ -34,13 +33,12 @@ async def test_metrics_tell_calls_sessions_worlds_and_refusals(serve: Serve) -> 
         await said(client, "true")
         await client.call_tool("bash", {"wrong": 1})
         for number in range(3):
-            with pytest.raises(MCPError, match="made-up"):
-                await client.call_tool(f"made-up-{number}", {})
+            assert (await client.call_tool(f"made-up-{number}", {})).is_error
     served.get("/healthz", {"host": "evil"})
     assert samples(served, "agentworld_mcp_calls_total") == {
         ("ok", "computed", "bash"): 1,
         ("error", "none", "bash"): 1,
-        ("failed", "none", "unknown"): 3,
+        ("error", "none", "unknown"): 3,
     }
     assert samples(served, "agentworld_mcp_call_seconds_count")[("computed",)] == 1
     assert samples(served, "agentworld_mcp_sessions_total") == {("began",): 1, ("ended",): 1}

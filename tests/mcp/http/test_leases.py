@@ -46,7 +46,7 @@ async def pool_of(
 
 
 def named(world_id: str, principal: str | None = None) -> WorldKey:
-    return WorldKey(id=world_id, source="url", principal=principal, over_http=True)
+    return WorldKey(id=world_id, principal=principal)
 
 
 async def run(pool: WorldPool, key: WorldKey, command: str) -> str:
@@ -95,14 +95,13 @@ async def test_a_world_whose_time_is_over_is_gone_also_before_anybody_removed_it
         # This process has not heard that the other one has used it.
         assert await run(one, named("w"), "ls /srv") == "x\n"
         clock.now += HOUR
-        assert not await other.has("w")
         assert await run(other, named("w"), "ls /srv") == ""
 
 
 async def test_the_world_of_the_process_is_kept(tmp_path: Path) -> None:
     clock = Clock()
     async with pool_of(tmp_path, clock) as pool:
-        key = WorldKey(id=pool.run.world, source="process", over_http=True)
+        key = WorldKey(id=pool.run.world)
         await run(pool, key, "touch /srv/x")
         clock.now += 1000 * HOUR
         await pool.sweep()
@@ -110,19 +109,19 @@ async def test_the_world_of_the_process_is_kept(tmp_path: Path) -> None:
 
 
 async def test_a_principal_may_have_so_many_worlds_and_others_do_not_count(tmp_path: Path) -> None:
-    from agentworld_mcp_shim._keys import owned_id
+    from agentworld_mcp_shim._keys import store_id
 
     clock = Clock()
     async with pool_of(tmp_path, clock, most=2) as pool:
         for who in ("alice", "bob", None):
             for name in ("a", "b"):
-                await run(pool, named(owned_id(name, who), who), "true")
+                await run(pool, named(store_id(name, who), who), "true")
             with pytest.raises(MCPError, match="there are 2 of this client already"):
-                await run(pool, named(owned_id("c", who), who), "true")
-            assert await run(pool, named(owned_id("a", who), who), "echo still") == "still\n"
+                await run(pool, named(store_id("c", who), who), "true")
+            assert await run(pool, named(store_id("a", who), who), "echo still") == "still\n"
         clock.now += 2 * HOUR
         await pool.sweep()
-        assert await run(pool, named(owned_id("c", "alice"), "alice"), "echo hi") == "hi\n"
+        assert await run(pool, named(store_id("c", "alice"), "alice"), "echo hi") == "hi\n"
 
 
 async def test_many_that_ask_at_once_open_a_world_once(tmp_path: Path) -> None:

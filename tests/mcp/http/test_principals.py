@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 
 from agentworld_mcp_shim._http._sessions import SignedSessions
-from agentworld_mcp_shim._keys import owned_id, owner_of
-from agentworld_sim.runtime.history import check_world_id
+from agentworld_mcp_shim._keys import owner_prefix, store_id
+from agentworld_sim.runtime.world_history import check_world_id
 from mcp import MCPError
 from tests.mcp.http.conftest import TOKENS, Serve, calling, initialize, said, world_of
 
@@ -75,17 +74,17 @@ def test_no_name_leads_into_the_worlds_of_another_principal(
 ) -> None:
     for principal in (one, other):
         try:
-            world = owned_id(name, principal)
+            world = store_id(name, principal)
         except MCPError:
             continue
         check_world_id(world)
-        assert world.startswith(owner_of(principal))
-        assert owned_id(world, principal) == world
+        assert world.startswith(owner_prefix(principal))
+        assert store_id(world, principal) == world
         if one != other:
             with pytest.raises(MCPError, match="there is no world"):
-                owned_id(world, other if principal == one else one)
+                store_id(world, other if principal == one else one)
         with pytest.raises(MCPError, match="there is no world"):
-            owned_id(world, None)
+            store_id(world, None)
 
 
 @given(data=some.data())
@@ -114,7 +113,7 @@ async def test_a_principal_without_a_session_has_one_world(serve: Serve, token_f
     served = serve("--token-file", str(token_file))
     async with served.client(token=ALICE) as client:
         await said(client, "echo 1 > /srv/x")
-        assert await world_of(client) == owned_id("main", "alice")
+        assert await world_of(client) == store_id("main", "alice")
     async with served.client(token=ALICE) as client:
         assert await said(client, "cat /srv/x") == "1\n"
     async with served.client(token=BOB) as client:

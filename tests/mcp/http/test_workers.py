@@ -47,7 +47,7 @@ async def test_two_processes_lose_nothing_that_eight_clients_do_to_one_world(ser
 
     async def work(number: int) -> None:
         mode = "auto" if number % 2 else "legacy"
-        async with served.client(mode, path="/worlds/shared/mcp") as client:
+        async with served.client(mode, path="/worlds/shared/mcp", anywhere=True) as client:
             for _ in range(10):
                 await said(client, counting.format(number))
 
@@ -61,9 +61,11 @@ async def test_a_session_works_whichever_process_hears_it(serve: Serve) -> None:
     served = serve("--workers", "2")
     session = {"mcp-session-id": served.begin(), **ACCEPT}
 
-    async def call(number: int) -> str:
-        # A connection of its own each time: the kernel deals them out.
+    async def call(number: int, *, anywhere: bool = False) -> str:
+        # A connection of its own each time.
         async with httpx2.AsyncClient(timeout=60) as client:
+            if anywhere:
+                await client.get(f"{served.base}/healthz")
             answer = await client.post(
                 f"{served.base}/mcp",
                 json=calling("echo x >> /srv/n; wc -l < /srv/n", number),
@@ -72,8 +74,10 @@ async def test_a_session_works_whichever_process_hears_it(serve: Serve) -> None:
         (data,) = (line for line in answer.text.splitlines() if line.startswith("data: "))
         return json.loads(data.removeprefix("data: "))["result"]["content"][0]["text"].strip()
 
-    counts = [await call(number) for number in range(12)]
-    assert counts == [str(number) for number in range(1, 13)]
+    assert [await call(number) for number in range(4)] == ["1", "2", "3", "4"]
+    assert calls_by_process(served) == 1
+    counts = [await call(number, anywhere=True) for number in range(4, 12)]
+    assert counts == [str(number) for number in range(5, 13)]
     assert calls_by_process(served) == 2
     gone = httpx2.delete(f"{served.base}/mcp", headers=session)
     after = [served.post(calling("true"), session).status_code for _ in range(8)]

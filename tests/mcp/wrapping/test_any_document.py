@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from agentworld_mcp_shim._environment import server_name
+from agentworld_mcp_shim._targets import server_name
 from agentworld_mcp_shim.wrapping import WrapChoice, unwrap_text, wrap_text
 from agentworld_mcp_shim.wrapping._config_text import Format, read_config
-from agentworld_mcp_shim.wrapping._jsonc import read_jsonc
 from agentworld_sim.errors import UsageError
 from tests.properties import examples
 
@@ -110,11 +108,11 @@ def documents(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 def outside(text: str, servers: set[str]) -> list[str]:
     """The pieces of a text that are in none of these servers' entries."""
     plain = text.removeprefix("\ufeff")
-    places = read_jsonc(plain, depth=2).spans
+    places = read_config(plain, "jsonc").spans
     spans = sorted(
         span
         for path, span in places.items()
-        if path[0] == "mcpServers" and path[1:] and path[1] in servers
+        if path[0] == "mcpServers" and len(path) == 2 and path[1] in servers
     )
     edges = [0, *(edge for span in spans for edge in span), len(plain)]
     return [plain[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
@@ -124,8 +122,7 @@ def outside(text: str, servers: set[str]) -> list[str]:
 @given(documents())
 def test_json_is_read_as_it_was_meant(document: tuple[str, dict[str, Any]]) -> None:
     text, value = document
-    assert read_jsonc(text).value == value
-    assert read_jsonc(text.removeprefix("\ufeff")).value == value
+    assert read_config(text.removeprefix("\ufeff"), "jsonc").value == value
 
 
 @unhurried
@@ -137,7 +134,7 @@ def test_wrapping_and_unwrapping_json_is_the_identity(
     wrapped = wrap_text(text, JSON, CHOICE)
     assert unwrap_text(wrapped.text, JSON).text == text
     assert wrap_text(wrapped.text, JSON, CHOICE).text == wrapped.text
-    read = read_jsonc(wrapped.text.removeprefix("\ufeff")).value
+    read = read_config(wrapped.text.removeprefix("\ufeff"), "jsonc").value
     assert {k: v for k, v in read.items() if k != "mcpServers"} == {
         k: v for k, v in value.items() if k != "mcpServers"
     }
@@ -235,5 +232,5 @@ def test_no_text_makes_a_reader_fail_in_any_other_way(text: str) -> None:
 @unhurried
 @given(plain)
 def test_what_python_writes_as_json_is_read_alike(value: Any) -> None:
-    assert read_jsonc(json.dumps(value)).value == value
-    assert read_jsonc(json.dumps(value, indent=2)).value == value
+    assert read_config(json.dumps(value), "jsonc").value == value
+    assert read_config(json.dumps(value, indent=2), "jsonc").value == value

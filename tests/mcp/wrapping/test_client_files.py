@@ -14,7 +14,7 @@ import yaml
 from agentworld_mcp_shim._targets import targets_of
 from agentworld_mcp_shim.wrapping import CLIENTS, WrapChoice, unwrap_text, wrap_text
 from agentworld_mcp_shim.wrapping._config_rewrite import BOM
-from agentworld_mcp_shim.wrapping._jsonc import read_jsonc
+from agentworld_mcp_shim.wrapping._config_text import read_config
 
 DATA = Path(__file__).parents[2] / "data" / "clients"
 PYTHON = "/opt/agentworld/bin/python"
@@ -57,7 +57,7 @@ def value_of(name: str, text: str) -> Any:
     try:
         return json.loads(text.removeprefix(BOM))
     except json.JSONDecodeError:
-        return read_jsonc(text).value
+        return read_config(text.removeprefix(BOM), "jsonc").value
 
 
 def entry(name: str, *path: str, env: str = "env") -> dict[str, Any]:
@@ -155,8 +155,9 @@ def test_an_http_server_becomes_a_command_whose_headers_are_variables() -> None:
     assert entry("vscode/.vscode/mcp.json", "servers", "github") == {
         "type": "stdio",
         "command": PYTHON,
-        "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
+        "args": START,
         "env": {
+            "AGENTWORLD_UPSTREAM_URL": "https://api.githubcopilot.com/mcp/",
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "github",
             "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${input:perplexity-key}"}',
@@ -164,7 +165,7 @@ def test_an_http_server_becomes_a_command_whose_headers_are_variables() -> None:
     }
 
 
-def test_a_url_that_may_hold_a_secret_is_not_among_the_arguments() -> None:
+def test_a_url_is_not_among_the_arguments() -> None:
     for name, server in (
         ("windsurf/mcp_config.json", "remote"),
         ("cursor/.cursor/mcp.json", "search"),
@@ -178,8 +179,9 @@ def test_a_url_that_may_hold_a_secret_is_not_among_the_arguments() -> None:
 def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> None:
     assert entry("codex/.codex/config.toml", "mcp_servers", "github") == {
         "command": PYTHON,
-        "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
+        "args": START,
         "env": {
+            "AGENTWORLD_UPSTREAM_URL": "https://api.githubcopilot.com/mcp/",
             "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${GITHUB_PAT}"}',
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "github",
@@ -192,7 +194,8 @@ def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> 
 def test_goose_keeps_its_own_headers_where_an_environment_is_there_already() -> None:
     found = entry("goose/goose/config.yaml", "extensions", "tickets", env="envs")
     assert found["type"] == "stdio"
-    assert found["args"] == [*START, "--", "https://tickets.example.com/mcp"]
+    assert found["args"] == START
+    assert found["envs"]["AGENTWORLD_UPSTREAM_URL"] == "https://tickets.example.com/mcp"
     headers = found["envs"]["AGENTWORLD_UPSTREAM_HEADERS"]
     assert headers == '{"Authorization": "Bearer ${TICKETS_TOKEN}"}'
 

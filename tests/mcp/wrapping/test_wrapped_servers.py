@@ -156,7 +156,7 @@ def test_a_placeholder_without_a_value_is_an_error_that_names_it(shim: Shim) -> 
         check=False,
     )
     assert done.returncode == 2
-    assert "AGENTWORLD_UPSTREAM_HEADERS refers to" in done.stderr
+    assert "AGENTWORLD_UPSTREAM_HEADERS" in done.stderr
     assert "'NOT_SET'" in done.stderr
 
 
@@ -199,7 +199,7 @@ def test_the_kept_entry_is_not_given_to_the_server(monkeypatch: pytest.MonkeyPat
         ({"AGENTWORLD_UPSTREAM_HEADERS": '{"A": "s3cret\\nB: c"}'}, "has a line break"),
         (
             {"AGENTWORLD_UPSTREAM_HEADERS": '{"A": "${input:key} s3cret"}'},
-            "still has '${input:key}'",
+            "still has the placeholder '${input:key}'",
         ),
         ({"AGENTWORLD_UPSTREAM_HEADER_A": "s3cret"}, "AGENTWORLD_UPSTREAM_HEADER_A is gone"),
     ],
@@ -207,7 +207,7 @@ def test_the_kept_entry_is_not_given_to_the_server(monkeypatch: pytest.MonkeyPat
 def test_headers_that_cannot_be_sent_are_refused_without_quoting_them(
     environment: dict[str, str], said: str
 ) -> None:
-    from agentworld_mcp_shim._environment import upstream_headers
+    from agentworld_mcp_shim._targets import upstream_headers
 
     with pytest.raises(UsageError) as raised:
         upstream_headers(environment)
@@ -216,7 +216,7 @@ def test_headers_that_cannot_be_sent_are_refused_without_quoting_them(
 
 
 def test_headers_and_the_url_are_read_with_their_placeholders_filled() -> None:
-    from agentworld_mcp_shim._environment import upstream_headers, upstream_url
+    from agentworld_mcp_shim._targets import upstream_headers, upstream_url
 
     environment = {
         "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${TOKEN}", "X": "${env:NO:-d}"}',

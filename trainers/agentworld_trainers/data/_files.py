@@ -20,7 +20,7 @@ from agentworld_sim.scoring import BENCH_FIELDS, BenchRow, domain_of_file, is_be
 from agentworld_sim.store import SqliteStore
 from agentworld_sim.toolkits.tool_specs import spec_of
 from agentworld_sim.types.files import Blobs, MemoryBlobs
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
@@ -229,7 +229,7 @@ class _ScenarioFacts:
             )
         scenario, tools, state, blobs = self._scenario()
         names = {"file": path.name.partition(".")[0], "folder": path.parent.name}
-        root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
+        root = hash_ref("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
         return SourceTrajectory(
             id=turns[-1].ref,
             task=names.get(self._settings.task, scenario.name),

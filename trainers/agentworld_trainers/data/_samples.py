@@ -11,7 +11,7 @@ from agentworld_sim.imagination.conversation import Conversation, PromptWriter
 from agentworld_sim.imagination.prompt_set import PromptSet, escape_markers
 from agentworld_sim.redaction.environment import masked
 from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.turns import Turn
 from agentworld_trainers.data._rows import Document
 from agentworld_trainers.data._source import SourceTrajectory
@@ -160,4 +160,4 @@ def _messages(asked: Conversation, prompt_tokens: int) -> tuple[Message, ...]:
 
 
 def _id(messages: tuple[Message, ...], observation: str) -> str:
-    return hashed("sample", {"messages": list(messages), "observation": observation})
+    return hash_ref("sample", {"messages": list(messages), "observation": observation})

@@ -1,6 +1,6 @@
 """Commands written here because the embedded shell's own differ from a plain Debian machine's.
 
-Each module holds the commands of one kind and names them in a `COMMANDS` mapping.
+Each module holds the commands of one kind, as functions of their names.
 """
 
 from __future__ import annotations
@@ -9,51 +9,57 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
 from agentworld_sim.engines.shell.image import PROGRAM_START
+from agentworld_sim.engines.shell.programs import MISSING
 
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "builtins": ("enable",),
-    "shuf_mktemp": ("mktemp", "shuf"),
-    "helper": (HELPER, PROGRAM_START),
-    "identity": (
-        "arch", "getent", "groups", "hostname", "id", "logname", "uname", "which", "whoami",
-    ),
-    "apt": (*sorted(MISSING), "apt", "apt-get"),
-    "ps": ("ps", "watch"),
-    "df_free": ("df", "free", "nproc", "uptime"),
-    "date_timeout": ("date", "sleep", "timeout"),
-    "chmod_chown": ("chmod", "chown", "chgrp"),
-    "awk_jq": (APART_AWK, "jq"),
-    "seq_dd": ("seq", "yes", DEVICE_DD, ENDLESS, FORKS),
-    "du": ("du",),
-    "touch": ("touch", "truncate"),
-    "stat": ("stat",),
-    "cp_mv": ("cp", "mv"),
-    "mkdir_rm": ("mkdir", "rm"),
-    "ln_readlink": ("ln", "readlink", "realpath"),
-    "find": ("find",),
-    "diff_cmp": ("diff",),
-    "expr": ("expr",),
-    "xargs": ("xargs",),
-    "ls": ("ls",),
-}  # fmt: skip
-"""The commands of each module, which is imported when one of them is first called."""
+_MODULES: Mapping[str, str] = {
+    "apt": "apt",
+    "awk_jq": "jq",
+    "chmod_chown": "chmod chown",
+    "cp_mv": "cp mv",
+    "date_timeout": "date sleep timeout",
+    "diff_cmp": "diff",
+    "identity": "arch getent hostname logname uname which whoami",
+    "expr_seq_dd": "expr seq yes",
+    "find_xargs": "find xargs",
+    "helper": "enable",
+    "ln_realpath": "ln realpath",
+    "ls": "ls",
+    "mkdir_rm": "mkdir rm",
+    "ps_df_free": "ps watch df free nproc uptime",
+    "shuf_mktemp": "mktemp shuf",
+    "stat_touch_du": "stat touch truncate du",
+}
+"""The modules, which are imported when one of their commands is first called, and their commands."""
+
+FUNCTIONS: Mapping[str, tuple[str, str]] = {
+    **{name: (module, name) for module, names in _MODULES.items() for name in names.split()},
+    **dict.fromkeys(sorted(MISSING), ("apt", "missing")),
+    "apt-get": ("apt", "apt"),
+    "chgrp": ("chmod_chown", "chown"),
+    "groups": ("identity", "groups_"),
+    "id": ("identity", "id_"),
+    APART_AWK: ("awk_jq", "awk"),
+    DEVICE_DD: ("expr_seq_dd", "dd"),
+    ENDLESS: ("expr_seq_dd", "endless"),
+    FORKS: ("expr_seq_dd", "forks"),
+    HELPER: ("helper", "helper"),
+    PROGRAM_START: ("helper", "nothing"),
+}
+"""The module and the function of each command."""
 
 
-def _imported_when_called(module: str, name: str) -> Command:
+def late_command(module: str, function: str) -> Command:
+    """A function of a module beside this one, which is imported when it is called."""
+
     def command(call: CommandCall) -> CommandResult:
-        return import_module(f"{__name__}.{module}").COMMANDS[name](call)
+        return getattr(import_module(f"{__name__}.{module}"), function)(call)
 
     return command
 
 
-COMMANDS: Mapping[str, Command] = {
-    name: _imported_when_called(module, name)
-    for module, names in _MODULES.items()
-    for name in names
-}
+COMMANDS: Mapping[str, Command] = {name: late_command(*place) for name, place in FUNCTIONS.items()}
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
 IN_ORDER = frozenset(_IN_ORDER.split())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import CommandCall
@@ -55,22 +55,26 @@ class Names:
 
 
 def accounts(call: CommandCall) -> list[Account]:
-    found: list[Account] = []
-    for line in text_lines(call, "/etc/passwd"):
-        fields = line.split(":")
-        if len(fields) >= 4 and fields[2].isdigit() and fields[3].isdigit():
-            found.append(Account(fields[0], int(fields[2]), int(fields[3]), line))
-    return found
+    return [
+        Account(fields[0], int(fields[2]), int(fields[3]), line)
+        for line, fields in _records(call, "/etc/passwd", 4)
+        if fields[3].isdigit()
+    ]
 
 
 def groups(call: CommandCall) -> list[Group]:
-    found: list[Group] = []
-    for line in text_lines(call, "/etc/group"):
+    return [
+        Group(fields[0], int(fields[2]), tuple(filter(None, ":".join(fields[3:]).split(","))), line)
+        for line, fields in _records(call, "/etc/group", 3)
+    ]
+
+
+def _records(call: CommandCall, path: str, least: int) -> Iterator[tuple[str, list[str]]]:
+    """Lines of a file of accounts with their fields, where the third is a number."""
+    for line in text_lines(call, path):
         fields = line.split(":")
-        if len(fields) >= 3 and fields[2].isdigit():
-            members = tuple(filter(None, ":".join(fields[3:]).split(",")))
-            found.append(Group(fields[0], int(fields[2]), members, line))
-    return found
+        if len(fields) >= least and fields[2].isdigit():
+            yield line, fields
 
 
 def user_names(call: CommandCall) -> Names:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from agentworld_sim.engines.shell.commands._strftime import (
+from agentworld_sim.engines.shell.commands._formats import (
     ABBREVIATIONS,
     at,
     seconds_of,
@@ -35,34 +36,31 @@ _UNITS = {
     "hour": "hours", "hr": "hours", "minute": "minutes", "min": "minutes", "second": "seconds",
     "sec": "seconds",
 }  # fmt: skip
-_ORDINALS = {
-    "last": -1, "this": 0, "next": 1, "first": 1, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6,
-    "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12,
-}  # fmt: skip
+_UNIT = r"(year|month|fortnight|week|day|hour|hr|minute|min|second|sec)s?\b(\s+ago\b)?"
+_ORDINALS = {"last": -1, "this": 0, "next": 1, "": 0}
 
 _PATTERNS = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
         ("space", r"[\s,]+|\([^)]*\)"),
         ("epoch", r"@(-?\d+)(?:[.,](\d+))?"),
-        ("iso", r"(\d{2}|\d{4,})-(\d{1,2})-(\d{1,2})(?:T(?=\d))?"),
-        ("slash", r"(\d{1,4})/(\d{1,2})(?:/(\d{1,4}))?"),
-        ("day_month", r"(\d{1,2})[ -]?([a-z]{3,9})\.?(?:[ ,-]+(\d{2,4})(?![\d:]))?(?![a-z])"),
+        ("date", r"(?P<y>\d{2}|\d{4,})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:T(?=\d))?"),
+        ("date", r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})"),
+        ("date", r"(?P<m>\d{1,2})/(?P<d>\d{1,2})(?:/(?P<y>\d{1,4}))?"),
+        ("date", (r"(?P<d>\d{1,2})[ -]?(?P<name>[a-z]{3,9})\.?(?:[ ,-]+(?P<y>\d{2,4})(?![\d:]))?"
+                  r"(?![a-z])")),
         ("time", r"T?(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap]\.?m\.?(?![a-z]))?"),
         ("noon", r"(\d{1,2})\s*([ap])\.?m\.?(?![a-z])"),
         ("offset", r"(?:utc|gmt)?([+-])(\d{1,2})(?::?(\d{2}))?(?![\d:-])(?!\s*[a-z])"),
-        ("relative", (r"([+-]\s*)?(\d+)?\s*(year|month|fortnight|week|day|hour|hr|minute|min"
-                     r"|second|sec)s?\b(\s+ago\b)?")),
-        ("ordinal", (r"(last|this|next|first|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
-                    r"|eleventh|twelfth)\s+(year|month|fortnight|week|day|hour|hr|minute|min|second"
-                    r"|sec)s?\b(\s+ago\b)?")),
+        ("relative", r"([+-]\s*)?(\d+)?\s*" + _UNIT),
+        ("ordinal", r"(last|this|next)()\s+" + _UNIT),
         ("weekday", (r"(?:(last|this|next)\s+)?(mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|sun"
                     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b\.?")),
-        ("month_day", (r"([a-z]{3,9})\.?[ -]*(\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
-                      r"(?:[ ,-]+(\d{4})(?![\d:]))?")),
+        ("date", (r"(?P<name>[a-z]{3,9})\.?[ -]*(?P<d>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
+                  r"(?:[ ,-]+(?P<y>\d{4})(?![\d:]))?")),
         ("name", r"(now|today|yesterday|tomorrow|ago)\b"),
         ("zone", r"([a-z]{1,5})\b"),
-        ("compact", r"(\d{4})(\d{2})(\d{2})(?=T|\b)"),
+        ("date", r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?=T|\b)"),
         ("number", r"(\d{1,4})\b"),
     )
 )  # fmt: skip
@@ -121,21 +119,8 @@ def _apply_match(kind: str, m: re.Match[str], r: _DateParts) -> bool:
         case "epoch":
             r.epoch = (int(m[1]), int((m[2] or "0")[:9].ljust(9, "0")))
             return True
-        case "iso" | "compact":
-            return _set_date(r, _full_year(m[1]), int(m[2]), int(m[3]))
-        case "slash":
-            if len(m[1]) == 4 and m[3]:
-                return _set_date(r, int(m[1]), int(m[2]), int(m[3]))
-            year = _full_year(m[3]) if m[3] else r.now.year
-            return _set_date(r, year, int(m[1]), int(m[2]))
-        case "day_month":
-            month = _MONTHS.get(m[2])
-            year = _full_year(m[3]) if m[3] else r.now.year
-            return month is not None and _set_date(r, year, month, int(m[1]))
-        case "month_day":
-            month = _MONTHS.get(m[1])
-            year = int(m[3]) if m[3] else r.now.year
-            return month is not None and _set_date(r, year, month, int(m[2]))
+        case "date":
+            return _set_date(m.groupdict(), r)
         case "time" | "noon":
             return _set_time(kind, m, r)
         case "offset":
@@ -145,8 +130,7 @@ def _apply_match(kind: str, m: re.Match[str], r: _DateParts) -> bool:
         case "relative" | "ordinal":
             return _add_shift(kind, m, r)
         case "weekday":
-            ordinal = {"last": -1, "next": 1}.get(m[1] or "", 0)
-            r.weekday = (_DAYS[m[2]], ordinal)
+            r.weekday = (_DAYS[m[2]], _ORDINALS[m[1] or ""])
             return True
         case "name":
             return _apply_word(m[1], r)
@@ -166,10 +150,14 @@ def _full_year(text: str) -> int:
     return int(text) + (2000 if int(text) < 69 else 1900)
 
 
-def _set_date(r: _DateParts, year: int, month: int, day: int) -> bool:
+def _set_date(given: Mapping[str, str | None], r: _DateParts) -> bool:
+    name, year = given.get("name"), given.get("y")
+    month = int(given["m"] or 0) if name is None else _MONTHS.get(name)
+    if month is None:
+        return False
     if r.date is not None:
         raise InvalidDate
-    r.date = (year, month, day)
+    r.date = (_full_year(year) if year else r.now.year, month, int(given["d"] or 0))
     return True
 
 
@@ -192,14 +180,9 @@ def _set_time(kind: str, m: re.Match[str], r: _DateParts) -> bool:
 
 
 def _add_shift(kind: str, m: re.Match[str], r: _DateParts) -> bool:
-    if kind == "ordinal":
-        count = _ORDINALS[m[1]]
-        unit, ago = m[2], m[3]
-    else:
-        sign = -1 if (m[1] or "").strip() == "-" else 1
-        count = sign * int(m[2] or 1)
-        unit, ago = m[3], m[4]
-    key = _UNITS[unit]
+    sign = -1 if (m[1] or "").strip() == "-" else 1
+    count = _ORDINALS[m[1]] if kind == "ordinal" else sign * int(m[2] or 1)
+    key, ago = _UNITS[m[3]], m[4]
     if key.startswith("days"):
         count *= int(key.removeprefix("days") or 1)
         key = "days"

@@ -1,19 +1,110 @@
-"""What every tool written in Python here shares: its output, its complaints, its paths."""
+"""What every tool written in Python here shares: its output, its complaints, its paths, quoted names."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Literal, Self
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Piece
-from agentworld_sim.engines.shell._packages import package_of_command, version_text
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._quoting import quote_for_message, quote_for_shell
 from agentworld_sim.engines.shell.live_files import FileStat
+from agentworld_sim.engines.shell.programs import PACKAGE_OF_COMMAND, version_text
 from agentworld_sim.types.files import normal_path
+
+_LETTER = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v"}
+_FORCES = frozenset("\n\r\t\\ !\"$&()*;<=>[^`|'?")
+"""Characters that make a name need quotes; `{}` alone and leading `#~` do so too."""
+_COMPATIBLE = frozenset("%+,-./0123456789:]_@ '")
+_CURLY = "\u2018\u2019"
+_UNPRINTABLE = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
+
+
+def quote_for_shell(name: str, *, always: bool = False) -> str:
+    """GNU's `shell-escape` style (`shell-escape-always` with `always`), as in messages.
+
+    Source: gnulib's quotearg.c, `quotearg_buffer_restyled`; its slip is kept too: a name that ends in
+    an escape and holds a single quote starts with an empty pair of quotes.
+    """
+    if not always and name and not any(_forces(name, i) for i in range(len(name))):
+        return name
+    text, pending, compatible = _pass(name, pending=False)
+    if "'" in name:
+        if compatible:
+            return f'"{name}"'
+        text, _, _ = _pass(name, pending=pending)
+    return f"'{text}'"
+
+
+def _forces(name: str, index: int) -> bool:
+    char = name[index]
+    if char in _FORCES or char == ":" or not _printable(char):
+        return True
+    return (char in "{}" and len(name) == 1) or (char in "#~" and index == 0)
+
+
+def _pass(name: str, *, pending: bool) -> tuple[str, bool, bool]:
+    out: list[str] = []
+    all_compatible = True
+    for index, char in enumerate(name):
+        if char in _LETTER or not _printable(char):
+            if not pending:
+                out.append("'$'")
+                pending = True
+            out.append(_escape(char))
+            all_compatible = False
+            continue
+        if char == "'":
+            # Closing quote, escaped quote, opening quote: the last one also ends an escape.
+            out.append("'\\'")
+            pending = False
+        if pending:
+            out.append("''")
+            pending = False
+        out.append(char)
+        all_compatible &= _compatible(name, index)
+    return "".join(out), pending, all_compatible
+
+
+def _compatible(name: str, index: int) -> bool:
+    char = name[index]
+    if char.isalnum() or char in _COMPATIBLE or not char.isascii():
+        return True
+    return (char in "{}" and len(name) == 1) or (char in "#~" and index == 0)
+
+
+def _printable(char: str) -> bool:
+    return unicodedata.category(char) not in _UNPRINTABLE
+
+
+def _escape(char: str) -> str:
+    if char in _LETTER:
+        return "\\" + _LETTER[char]
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+def is_utf8(env: Mapping[str, str]) -> bool:
+    """Whether messages use the curly quotes of a UTF-8 locale."""
+    value = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "C"
+    return "utf" in value.lower()
+
+
+def quote_for_message(text: str, env: Mapping[str, str]) -> str:
+    """GNU's `quote()`: curly quotes in a UTF-8 locale, 'text' in the C locale."""
+    curly = is_utf8(env)
+    shown = "".join(
+        _escape(char)
+        if char in _LETTER or not _printable(char)
+        else "\\" + char
+        if char == "\\" or (char in _CURLY and curly) or (char == "'" and not curly)
+        else char
+        for char in text
+    )
+    return _CURLY[0] + shown + _CURLY[1] if curly else f"'{shown}'"
 
 
 def strerror(error: OSError) -> str:
@@ -63,11 +154,24 @@ class Tool:
         self.err.append(f"{self.name}: {text}\n")
         self.code = max(self.code, code)
 
-    def add(self, result: CommandResult) -> None:
-        """Takes over what another command answered."""
+    def add(self, result: CommandResult, *, curly: str = "") -> None:
+        """Takes over what another command answered.
+
+        Args:
+            result: The answer.
+            curly: How the messages begin, after the tool's name, whose quotes are those of GNU's `quote`.
+        """
         self.out.append(result.stdout)
-        self.err.append(result.stderr)
-        self.code = result.exit_code
+        self.err.append(self.requote(result.stderr, curly) if curly else result.stderr)
+        self.code = max(self.code, result.exit_code)
+
+    def requote(self, said: str, messages: str) -> str:
+        """What the embedded shell said, with curly quotes in messages that begin like `messages`."""
+        return re.sub(
+            rf"(?m)^{re.escape(self.name)}: (?:{messages}).*",
+            lambda line: re.sub(r"'([^']*)'", lambda found: self.quote(found[1]), line[0]),
+            said,
+        )
 
     def result(self) -> CommandResult:
         return CommandResult("".join(self.out), "".join(self.err), self.code, tuple(self._log))
@@ -143,10 +247,21 @@ class Tool:
             reason = strerror(error)
         return UsageError(f"{self.name}: {what} {self.name_of(operand)}: {reason}\n")
 
+    def bad_argument(
+        self, given: str, option: str, choices: Iterable[str], code: int = 1
+    ) -> UsageError:
+        """The refusal of an option's argument that is none of `choices`, as gnulib's argmatch words it."""
+        listed = "".join(f"  - {choice}\n" for choice in choices)
+        return UsageError(
+            f"{self.name}: invalid argument {self.quote(given)} for {self.quote(option)}\n"
+            f"Valid arguments are:\n{listed}Try '{self.name} --help' for more information.\n",
+            code,
+        )
+
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""
-        return self.files.umask
+        return self.files.mask.now
 
     def ask(self, question: str) -> bool:
         """A question that needs a yes. Standard input is read line by line; its end means no."""
@@ -167,7 +282,7 @@ class Tool:
 def help_text(command: str) -> str:
     """What `command --help` prints, in short."""
     text = f"Usage: {command} [OPTION]...\n"
-    package = package_of_command().get(command)
+    package = PACKAGE_OF_COMMAND.get(command)
     if package is not None and package.name == "coreutils":
         text += (
             "\n      --help        display this help and exit\n"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, PACKAGES, version_text
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._tool import with_help
+from agentworld_sim.engines.shell.programs import PACKAGES, version_text
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 
@@ -58,23 +56,12 @@ def apt(call: CommandCall) -> CommandResult:
 
 
 def _update(warning: str) -> CommandResult:
-    hosts = [url.split("/")[2] for url, _ in _SOURCES]
-    lines = "".join(
-        f"Err:{n} {url} {suite} InRelease\n  Temporary failure resolving '{host}'\n"
-        for n, ((url, suite), host) in enumerate(zip(_SOURCES, hosts, strict=True), 1)
-    )
-    failures = "".join(
-        f"W: Failed to fetch {url}/dists/{suite}/InRelease  Temporary failure resolving '{host}'\n"
-        for (url, suite), host in zip(_SOURCES, hosts, strict=True)
-    )
+    lines = failures = ""
+    for number, (url, suite) in enumerate(_SOURCES, 1):
+        reason = f"Temporary failure resolving '{url.split('/')[2]}'"
+        lines += f"Err:{number} {url} {suite} InRelease\n  {reason}\n"
+        failures += f"W: Failed to fetch {url}/dists/{suite}/InRelease  {reason}\n"
     ignored = "W: Some index files failed to download. They have been ignored, or old ones used"
     return CommandResult(
         f"{lines}Reading package lists...\n", f"{warning}{failures}{ignored} instead.\n"
     )
-
-
-COMMANDS: Mapping[str, Command] = {
-    **dict.fromkeys(sorted(MISSING), missing),
-    "apt": apt,
-    "apt-get": apt,
-}

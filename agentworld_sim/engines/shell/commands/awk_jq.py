@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Endless
-from agentworld_sim.engines.shell.bash_shims import APART_AWK, TEXT
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult, Endless
+from agentworld_sim.engines.shell.bash_shims import TEXT
 from agentworld_sim.engines.shell.bash_texts import faithful, unfaithful
 from agentworld_sim.engines.shell.isolated_process import run_isolated
 from agentworld_sim.types.files import normal_path
@@ -115,6 +115,3 @@ def _option_files(argv: Sequence[str], option: str) -> list[str]:
         elif word.startswith(option) and not word.startswith("--") and len(word) > len(option):
             found.append(word[len(option) :])
     return found
-
-
-COMMANDS: Mapping[str, Command] = {APART_AWK: awk, "jq": jq}

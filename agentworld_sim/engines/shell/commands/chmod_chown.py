@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, permissions
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
@@ -112,80 +111,47 @@ def _walk(
         if "v" in given and not links_too and not running.exists(operand):
             running.say(f"{running.name_of(operand)} could not be accessed")
         return
-    yield from _below(running, operand, stat, "R" in given)
+    yield operand, stat
+    if "R" in given and stat.kind == "directory":
+        base = running.path(operand).rstrip("/")
+        for path, found in islice(running.files.walk(base or "/"), 1, None):
+            yield join_path(operand, path[len(base) + 1 :]), found
 
 
-def _below(
-    running: Tool, name: str, stat: FileStat, recursive: bool
-) -> Iterator[tuple[str, FileStat]]:
-    yield name, stat
-    if recursive and stat.kind == "directory":
-        for child in running.files.listdir(running.path(name)):
-            below = join_path(name, child)
-            found = running.files.lstat(running.path(below))
-            yield from _below(running, below, found, recursive)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ownership:
-    owner: str | None
-    group: str | None
-
-
-def _ownership(running: Tool, spec: str) -> _Ownership:
-    """Reads `OWNER[:[GROUP]]`.
+def _owners(running: Tool, spec: str) -> tuple[str | None, str | None]:
+    """The user and the group that `[OWNER][:[GROUP]]` means.
 
     Raises:
         UsageError: a name is not known.
     """
+    shown = running.quote(spec.removeprefix(":") if running.name.endswith("chgrp") else spec)
     owner_text, colon, group_text = spec.partition(":")
     owner = user_names(running.call).lookup(owner_text) if owner_text else None
-    if owner_text and owner is None:
-        raise UsageError(f"{running.name}: invalid user: {running.quote(spec)}\n")
     group = group_names(running.call).lookup(group_text) if group_text else None
-    if group_text and group is None:
-        raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
+    for kind, text, found in (("user", owner_text, owner), ("group", group_text, group)):
+        if text and found is None:
+            raise UsageError(f"{running.name}: invalid {kind}: {shown}\n")
     if owner is not None and colon and not group_text:
         if owner.isdigit():
-            raise UsageError(f"{running.name}: invalid spec: {running.quote(spec)}\n")
+            raise UsageError(f"{running.name}: invalid spec: {shown}\n")
         group = login_group(running.call, owner)
-    return _Ownership(owner, group)
-
-
-def _own(running: Tool, read: Callable[[Tool, str], _Ownership], groups_only: bool) -> None:
-    given = _CHOWN.parse(running.name, running.call.argv)
-    operands = list(given.operands)
-    reference = given.value("reference")
-    needed = 1 if reference is not None else 2
-    if len(operands) < needed:
-        after = f" after {running.quote(operands[-1])}" if operands else ""
-        raise _CHOWN.refuse(running.name, f"missing operand{after}")
-    if reference is None:
-        wanted = read(running, operands.pop(0))
-    else:
-        stat = running.reference(reference)
-        wanted = _Ownership(None if groups_only else stat.owner, stat.group)
-    for operand in operands:
-        for name, stat in _walk(running, given, operand, links_too=True):
-            follow = stat.kind != "symlink"
-            running.files.chown(running.path(name), wanted.owner, wanted.group, follow=follow)
+    return owner, group
 
 
 @tool
 def chown(running: Tool) -> None:
-    _own(running, _ownership, groups_only=False)
-
-
-@tool
-def chgrp(running: Tool) -> None:
-    _own(running, _group_only, groups_only=True)
-
-
-def _group_only(running: Tool, spec: str) -> _Ownership:
-    group = group_names(running.call).lookup(spec) if spec else None
-    if spec and group is None:
-        raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
-    return _Ownership(None, group)
-
-
-COMMANDS: Mapping[str, Command] = {"chmod": chmod, "chown": chown, "chgrp": chgrp}
+    given = _CHOWN.parse(running.name, running.call.argv)
+    operands, groups_only = list(given.operands), running.name.endswith("chgrp")
+    reference = given.value("reference")
+    if len(operands) < (1 if reference is not None else 2):
+        after = f" after {running.quote(operands[-1])}" if operands else ""
+        raise _CHOWN.refuse(running.name, f"missing operand{after}")
+    if reference is None:
+        owner, group = _owners(running, ":" * groups_only + operands.pop(0))
+    else:
+        stat = running.reference(reference)
+        owner, group = None if groups_only else stat.owner, stat.group
+    for operand in operands:
+        for name, stat in _walk(running, given, operand, links_too=True):
+            follow = stat.kind != "symlink"
+            running.files.chown(running.path(name), owner, group, follow=follow)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _COMMON = {
-    "force": "f",
-    "interactive": "i",
-    "no-clobber": "n",
-    "no-target-directory": "T",
-    "target-directory": "t",
-    "update": "u",
-    "verbose": "v",
-}
+    "force": "f", "interactive": "i", "no-clobber": "n", "no-target-directory": "T",
+    "target-directory": "t", "update": "u", "verbose": "v",
+}  # fmt: skip
 _CP = Options(
     "adfHiLnprt:uvxPRT",
     {
@@ -332,6 +326,3 @@ def _may_replace(running: Tool, given: CommandLine, source: str, target: str) ->
         running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {reason}")
         return False
     return True
-
-
-COMMANDS: Mapping[str, Command] = {"cp": cp, "mv": mv}

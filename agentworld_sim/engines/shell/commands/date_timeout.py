@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, tzinfo
 
-from agentworld_sim.engines.shell._command import Command, CommandResult
+from agentworld_sim.engines.shell._command import CommandResult
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
+from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
 _DATE = Options("d:f:I::r:Rs:u", {
@@ -98,10 +97,8 @@ def _date_template(t: Tool, kind: str | None, precision: str | None, rfc: str | 
     allowed = _PRECISIONS if kind == "I" else ("date", "seconds", "ns")
     found = next((name for name in allowed if name.startswith(given)), None)
     if found is None:
-        valid = "".join(f"  - {t.quote(name)}\n" for name in allowed)
         option = "--iso-8601" if kind == "I" else "--rfc-3339"
-        raise _DATE.refuse(t.name, f"invalid argument {t.quote(given)} for {t.quote(option)}\n"
-                           f"Valid arguments are:\n{valid.rstrip()}")  # fmt: skip
+        raise t.bad_argument(given, option, map(t.quote, allowed))
     between = "T" if kind == "I" else " "
     clock = {"date": "", "hours": "%H", "minutes": "%H:%M", "seconds": "%H:%M:%S",
              "ns": "%H:%M:%S,%N" if kind == "I" else "%H:%M:%S.%N"}[found]  # fmt: skip
@@ -162,9 +159,10 @@ def _timeout(t: Tool) -> CommandResult:
     after = parsed.value("k")
     if after is not None and duration_us(after) is None:
         raise _TIMEOUT.refuse(t.name, f"invalid time interval {t.quote(after)}")
-    number = _signal_number(parsed.value("s") or "TERM")
+    signal = parsed.value("s") or "TERM"
+    number = int(signal) if signal.isdigit() else _SIGNALS.get(signal.upper().removeprefix("SIG"))
     if number is None:
-        raise _TIMEOUT.refuse(t.name, f"{t.quote(parsed.value('s') or '')}: invalid signal")
+        raise _TIMEOUT.refuse(t.name, f"{t.quote(signal)}: invalid signal")
     # The embedded `timeout` counts the host's seconds, not the world's.
     ran = t.call.native(command[1:], program=command[0], limit_us=limit or None)
     if not ran.timed_out:
@@ -181,15 +179,6 @@ def _timeout(t: Tool) -> CommandResult:
     return CommandResult(ran.stdout, ran.stderr + said, code)
 
 
-def _signal_number(name: str) -> int | None:
-    if name.isdigit():
-        return int(name)
-    return _SIGNALS.get(name.upper().removeprefix("SIG"))
-
-
 @tool
 def timeout(t: Tool) -> None:
     t.add(_timeout(t))
-
-
-COMMANDS: Mapping[str, Command] = {"date": date, "sleep": sleep, "timeout": timeout}

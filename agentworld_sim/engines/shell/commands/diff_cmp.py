@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._formats import full_time, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
@@ -27,11 +27,10 @@ _OPTIONS = Options(
     exit_code=2,
     name_in_hint=True,
 )  # fmt: skip
-_CMP = Options("s", {"quiet": "s", "silent": "s"}, exit_code=2, name_in_hint=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
     """The lines of both files, each with its newline where it has one."""
 
     old: Sequence[str]
@@ -120,8 +119,7 @@ class _Diff:
             return
         a, b = _lines(old, given), _lines(new, given)
         keys = [[_line_key(given, line) for line in lines] for lines in (a, b)]
-        horizon = self.context if self.style != "normal" else 0
-        found = changes(keys[0], keys[1], horizon=horizon)
+        found = changes(keys[0], keys[1])
         if "B" in given:
             found = [
                 c for c in found if any(line.strip("\n") for line in _lines_of_change(c, a, b))
@@ -136,7 +134,7 @@ class _Diff:
             return
         if title:
             say(title)
-        sides = _Sides(a, b, found)
+        sides = Sides(a, b, found)
         if self.style == "normal":
             self.tool.out.extend(_normal_format(sides))
             return
@@ -145,7 +143,7 @@ class _Diff:
         marks = ("---", "+++") if unified else ("***", "---")
         for mark, operand, label in zip(marks, (left, right), labels, strict=False):
             say(f"{mark} {label}" if label else f"{mark} {operand}\t{self._time(operand)}")
-        self.tool.out.extend((_unified_format if unified else _context_format)(sides, self.context))
+        self.tool.out.extend((unified_format if unified else _context_format)(sides, self.context))
 
     def _time(self, operand: str) -> str:
         if operand == "-":
@@ -205,10 +203,12 @@ def _content(running: Tool, operand: str) -> bytes:
 
 def _lines(data: bytes, given: CommandLine) -> list[str]:
     text = data.decode("utf-8", "surrogateescape")
-    if "strip-trailing-cr" in given:
-        text = text.replace("\r\n", "\n")
-    lines = text.split("\n")
-    last = lines.pop()
+    return split_lines(text.replace("\r\n", "\n") if "strip-trailing-cr" in given else text)
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines with the newlines that they end with."""
+    *lines, last = text.split("\n")
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
@@ -243,7 +243,7 @@ def _range(start: int, end: int) -> str:
     return f"{start + 1},{end}" if end - start > 1 else str(end)
 
 
-def _normal_format(sides: _Sides) -> Iterator[str]:
+def _normal_format(sides: Sides) -> Iterator[str]:
     for c in sides.changes:
         removed, added = c.old_end > c.old_start, c.new_end > c.new_start
         letter = "c" if removed and added else "d" if removed else "a"
@@ -254,7 +254,7 @@ def _normal_format(sides: _Sides) -> Iterator[str]:
         yield from _prefix_lines("> ", sides.new[c.new_start : c.new_end])
 
 
-def _hunks(sides: _Sides, context: int) -> Iterator[tuple[list[Change], Change]]:
+def _hunks(sides: Sides, context: int) -> Iterator[tuple[list[Change], Change]]:
     """Changes that are shown together, and all the lines that are shown with them."""
     hunks: list[list[Change]] = []
     for change in sides.changes:
@@ -281,10 +281,12 @@ def _range_header(start: int, end: int) -> str:
     return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
 
 
-def _unified_format(sides: _Sides, context: int) -> Iterator[str]:
+def unified_format(
+    sides: Sides, context: int, show_range: Callable[[int, int], str] = _range_header
+) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
-        old = _range_header(around.old_start, around.old_end)
-        yield f"@@ -{old} +{_range_header(around.new_start, around.new_end)} @@\n"
+        old = show_range(around.old_start, around.old_end)
+        yield f"@@ -{old} +{show_range(around.new_start, around.new_end)} @@\n"
         at = around.old_start
         for c in hunk:
             yield from _prefix_lines(" ", sides.old[at : c.old_start])
@@ -294,7 +296,7 @@ def _unified_format(sides: _Sides, context: int) -> Iterator[str]:
         yield from _prefix_lines(" ", sides.old[at : around.old_end])
 
 
-def _context_format(sides: _Sides, context: int) -> Iterator[str]:
+def _context_format(sides: Sides, context: int) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
         old = [(c.old_start, c.old_end, "- " if c.new_end == c.new_start else "! ") for c in hunk]
         new = [(c.new_start, c.new_end, "+ " if c.old_end == c.old_start else "! ") for c in hunk]
@@ -323,45 +325,8 @@ def diff(running: Tool) -> None:
 
 
 def cmp(call: CommandCall) -> CommandResult:
-    """`cmp`; where it lists bytes it is the embedded shell's."""
-    if {"-l", "-b", "--verbose", "--print-bytes"} & set(call.argv):
-        return call.native(call.argv, call.stdin, program="cmp")
-    return _cmp(call)
-
-
-@tool
-def _cmp(running: Tool) -> None:
-    given = _CMP.parse(running.name, running.call.argv)
-    if not given.operands:
-        raise _CMP.refuse(running.name, f"missing operand after '{running.name}'")
-    names = [*given.operands, "-"][:2]
-    sides: list[bytes] = []
-    for name in names:
-        try:
-            sides.append(_content(running, name))
-        except OSError as error:
-            if "s" not in given or error.errno != errno.ENOENT:
-                running.complain(f"{name}: {strerror(error)}", 2)
-            running.code = 2
-            return
-    a, b = sides
-    running.code = int(a != b)
-    if a == b or "s" in given:
-        return
-    first = next(
-        (i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), None
-    )
-    if first is not None:
-        line = a[:first].count(b"\n") + 1
-        running.say(f"{names[0]} {names[1]} differ: byte {first + 1}, line {line}")
-        return
-    short, data = (names[0], a) if len(a) < len(b) else (names[1], b)
-    if not data:
-        running.complain(f"EOF on {short} which is empty")
-        return
-    lines = data.count(b"\n")
-    where = f"line {lines}" if data.endswith(b"\n") else f"in line {lines + 1}"
-    running.complain(f"EOF on {short} after byte {len(data)}, {where}")
-
-
-COMMANDS: Mapping[str, Command] = {"diff": diff}
+    """The embedded shell's own in the words of diffutils 3.8; with `-s` it says nothing of missing files."""
+    done = call.native(call.argv, call.stdin, program="cmp")
+    said = "" if {"-s", "--quiet", "--silent"} & set(call.argv) else done.stderr
+    stdout = re.sub(r"( differ: )char (\d+, line)", r"\1byte \2", done.stdout)
+    return CommandResult(stdout, said, done.exit_code)

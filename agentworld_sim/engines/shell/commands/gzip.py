@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip as zipped
+import io
 import zlib
 
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
@@ -70,7 +71,7 @@ class _Gzip:
         stat = self.tool.files.stat(path)
         level = int(self.given.last(*"123456789") or "6")
         mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
-        name = b"" if "n" in self.given else operand.rpartition("/")[2].encode()
+        name = "" if "n" in self.given else operand.rpartition("/")[2]
         out = _compress(data, level, mtime, name)
         self._replace(operand, path, operand + ".gz", out)
 
@@ -118,22 +119,17 @@ class _Gzip:
             files.remove(path)
 
 
-def _compress(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
-    engine = zlib.compressobj(level, zlib.DEFLATED, -15, 8)
-    body = engine.compress(data) + engine.flush()
-    flag = 8 if name else 0
-    speed = 2 if level == 9 else 4 if level == 1 else 0
-    head = bytes((0x1F, 0x8B, 8, flag)) + (mtime & 0xFFFFFFFF).to_bytes(4, "little")
-    head += bytes((speed, 3)) + (name + b"\0" if name else b"")
-    tail = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
-    return head + body + tail
+def _compress(data: bytes, level: int, mtime: int, name: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipped.GzipFile(name, "wb", level, buffer, mtime) as out:
+        out.write(data)
+    # Python does not say which system wrote it.
+    return buffer.getvalue()[:9] + b"\x03" + buffer.getvalue()[10:]
 
 
 def _output_name(name: str) -> str:
-    for ending, plain in ((".tgz", ".tar"), (".taz", ".tar")):
-        if name.endswith(ending):
-            return name[: -len(ending)] + plain
-    return next((name.removesuffix(ending) for ending in _KNOWN if name.endswith(ending)), name)
+    ending = next((ending for ending in _KNOWN if name.endswith(ending)), "")
+    return name.removesuffix(ending) + (".tar" if ending in (".tgz", ".taz") else "")
 
 
 def _run(running: Tool, *, unpack: bool) -> None:

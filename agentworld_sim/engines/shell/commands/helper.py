@@ -9,16 +9,13 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, version_text
-from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
+from agentworld_sim.engines.shell.commands import late_command
+from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
-from agentworld_sim.engines.shell.commands.builtins import signal_table
-from agentworld_sim.engines.shell.commands.diff_cmp import cmp
-from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
-from agentworld_sim.engines.shell.commands.tar import tar
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.programs import MISSING, version_text
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -69,51 +66,31 @@ def _jq(call: CommandCall) -> CommandResult:
     return _words(found)
 
 
-_SPEC = re.compile(r"%(?:%|(-?\d*)\(([^)]*)\)T|[-+ #0']*(\*|\d+)?(?:\.(\*|\d+))?[a-zA-Z])")
+_SPEC = re.compile(r"%(?:%|-?\d*\([^)]*\)(T)|[-+ #0']*(\*|\d+)?(?:\.(\*|\d+))?[a-zA-Z])")
 
 
 def _printf(call: CommandCall) -> CommandResult:
-    words = list(call.argv[1:])
-    front: list[str] = []
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        front.append(words.pop(0))
-        if front[-1] == "-v" and words:
-            front.append(words.pop(0))
-        if front[-1] == "--":
-            break
-    if not words:
-        return _words(front)
-    template, values = words[0], words[1:]
-    made: list[str] = []
-    position = 0
-
-    def spec(match: re.Match[str]) -> str:
-        nonlocal position
-        if match[0] == "%%":
-            return match[0]
-        position += sum(star == "*" for star in (match[3], match[4]))
-        if match[2] is None:
-            position += 1
-            return match[0]
-        given = values[position] if position < len(values) else "-1"
-        seconds = int(given) if re.fullmatch(r"-?\d+", given) else 0
-        seconds = call.clock.now_us() // 1_000_000 if seconds in (-1, -2) else seconds
-        shown = strftime(match[2] or "%X", at(seconds, zone_of(call)))
-        made[:] = [*values[:position], shown, *values[position + 1 :]]
-        values[:] = made
-        position += 1
-        return f"%{match[1]}s"
-
-    return _words([*front, _SPEC.sub(spec, template), *values])
+    """The arguments with the world's time where `%(…)T` asks for the present."""
+    words, at = list(call.argv[1:]), 0
+    while at < len(words) and words[at] in ("-v", "--"):
+        at += 2 if words[at] == "-v" else 1
+    now = str(call.clock.now_us() // 1_000_000)
+    place = at + 1
+    for spec in _SPEC.finditer(words[at] if at < len(words) else ""):
+        if spec[0] == "%%":
+            continue
+        place += (spec[2], spec[3]).count("*")
+        if spec[1] and place >= len(words):
+            words += [*[""] * (place - len(words)), now]
+        elif spec[1] and words[place] in ("-1", "-2"):
+            words[place] = now
+        place += 1
+    return _words(words)
 
 
 def _clock(call: CommandCall) -> CommandResult:
     seconds, micro = divmod(call.clock.now_us(), 1_000_000)
     return CommandResult(f"EPOCHSECONDS={seconds} EPOCHREALTIME={seconds}.{micro:06d}\n")
-
-
-def _srandom(call: CommandCall) -> CommandResult:
-    return CommandResult(f"{call.random.getrandbits(32)}\n")
 
 
 def _rand(call: CommandCall) -> CommandResult:
@@ -144,21 +121,18 @@ def _sort(call: CommandCall) -> CommandResult:
     flags = "".join(word[1:] for word in call.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
     text = call.stdin or ""
     if names:
-        text = ""
-        for name in names:
-            full = name if name.startswith("/") else f"{call.cwd.rstrip('/')}/{name}"
-            try:
-                text += call.files.read(full).decode("utf-8", "replace")
-            except OSError as error:
-                reason = error.strerror or "No such file or directory"
-                return CommandResult("", f"sort: cannot read: {name}: {reason}\n", 2)
+        read = call.native(names, program="cat")
+        if read.exit_code:
+            said = read.stderr.splitlines()[0].replace("cat: ", "sort: cannot read: ", 1)
+            return CommandResult("", said + "\n", 2)
+        text = read.stdout
     lines = text.removesuffix("\n").split("\n") if text else []
     chosen = random_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
     return CommandResult("".join(f"{line}\n" for line in chosen))
 
 
 def _compgen(call: CommandCall) -> CommandResult:
-    hidden = {*MISSING, *COMMANDS}
+    hidden = {*MISSING, HELPER, PROGRAM_START}
     if "function" in call.argv:
         hidden |= set(call.argv[len(call.argv) - list(call.argv)[::-1].index("--") :])
     lines = dict.fromkeys((call.stdin or "").splitlines())
@@ -168,11 +142,6 @@ def _compgen(call: CommandCall) -> CommandResult:
 
 def _words(words: list[str]) -> CommandResult:
     return CommandResult(" ".join(map(quoted, words)))
-
-
-def _signals(call: CommandCall) -> CommandResult:
-    del call
-    return CommandResult(signal_table())
 
 
 def _as_tool(command: Command) -> Command:
@@ -213,11 +182,12 @@ def _umask(call: CommandCall) -> CommandResult:
 
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
-    "cmp": _as_tool(cmp),
+    "cmp": _as_tool(late_command("diff_cmp", "cmp")),
+    "find": _as_tool(late_command("find_xargs", "answer")),
     "grep": _grep,
-    "gunzip": _as_tool(gunzip),
-    "gzip": _as_tool(gzip),
-    "tar": _as_tool(tar),
+    "gunzip": _as_tool(late_command("gzip", "gunzip")),
+    "gzip": _as_tool(late_command("gzip", "gzip")),
+    "tar": _as_tool(late_command("tar", "tar")),
     "umask": _umask,
     "about": _about,
     "awk": _awk,
@@ -226,16 +196,35 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "jq": _jq,
     "printf": _printf,
     "rand": _rand,
-    "signals": _signals,
     "sort": _sort,
-    "srandom": _srandom,
+    "srandom": lambda call: CommandResult(f"{call.random.getrandbits(32)}\n"),
 }
 
 
-def _nothing(call: CommandCall) -> CommandResult:
+def nothing(call: CommandCall) -> CommandResult:
     """The first word of a program's file, where the embedded shell reads it as a script."""
     del call
     return CommandResult()
 
 
-COMMANDS: Mapping[str, Command] = {HELPER: helper, PROGRAM_START: _nothing}
+BUILTINS = tuple(
+    (
+        ". : [ alias bg bind break builtin caller cd command compgen complete compopt"
+        " continue declare dirs disown echo enable eval exec exit export false fc fg getopts"
+        " hash history jobs kill let local logout mapfile popd printf pushd pwd read readarray"
+        " readonly return set shift shopt source suspend test times trap true type typeset"
+        " ulimit umask unalias unset wait"
+    ).split()
+)
+"""Every builtin, in the order in which `enable` lists them."""
+
+
+def enable(call: CommandCall) -> CommandResult:
+    names = [word for word in call.argv if not word.startswith("-")]
+    if not names:
+        disabled = "n" in "".join(word for word in call.argv if word.startswith("-"))
+        listed = "" if disabled else "".join(f"enable {name}\n" for name in BUILTINS)
+        return CommandResult(listed)
+    unknown = [name for name in names if name not in BUILTINS]
+    errors = "".join(f"bash: line 1: enable: {name}: not a shell builtin\n" for name in unknown)
+    return CommandResult("", errors, 1 if unknown else 0)

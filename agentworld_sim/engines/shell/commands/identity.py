@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import (
     Account,
     accounts,
@@ -204,16 +202,3 @@ def _is_program(call: CommandCall, path: str) -> bool:
     except OSError:
         return False
     return found.kind == "file" and bool(found.mode & 0o111)
-
-
-COMMANDS: Mapping[str, Command] = {
-    "arch": arch,
-    "getent": getent,
-    "groups": groups_,
-    "hostname": hostname,
-    "id": id_,
-    "logname": logname,
-    "uname": uname,
-    "which": which,
-    "whoami": whoami,
-}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import Names, group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import mode_text
-from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
@@ -46,11 +44,6 @@ _COLORS = {
     "di": "01;34", "ln": "01;36", "pi": "33", "ex": "01;32", "su": "37;41", "sg": "30;43",
     "st": "37;44", "ow": "34;42", "tw": "30;42",
 }  # fmt: skip
-_COLOR_TERM = re.compile(
-    r"(Eterm|ansi|.*color.*|con[0-9]*x[0-9]*|cons25|console|cygwin|.*direct.*|dtterm|gnome|hurd"
-    r"|jfbterm|konsole|kterm|linux(-c)?|mlterm|putty|rxvt.*|screen.*|st|terminator|tmux.*|vt100"
-    r"|vt220|xterm.*)\Z"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +75,9 @@ class _Listing:
             self.mark = ""
         color = given.value("color") if "color" in given else "never"
         always = not color or color[0] in "yf" or "always".startswith(color)
-        self.colors = _colors_of(running.call.env) if always else None
+        # GNU's own, on a terminal that is known to have any.
+        known = running.call.env.get("TERM", "dumb") not in ("", "dumb", "unknown")
+        self.colors = _COLORS if always and known else None
         self._any_painted = False
         human = given.last("h", "si", "k")
         self.human_base = {"h": 1024, "si": 1000}.get(human or "", 0)
@@ -97,15 +92,8 @@ class _Listing:
             if allowed is None or (name == "color" and not value):
                 continue
             if not any(word.startswith(value) for words in allowed for word in words):
-                quote = self.tool.quote
-                choices = "".join(f"  - {', '.join(map(quote, words))}\n" for words in allowed)
-                raise UsageError(
-                    f"{self.tool.name}: invalid argument {quote(value)} for {quote('--' + name)}\n"
-                    f"Valid arguments are:\n{choices}"
-                    f"Try '{self.tool.name} --help' for more information.\n",
-                    # The exit code of gnulib's argmatch, not of ls.
-                    1,
-                )
+                choices = (", ".join(map(self.tool.quote, words)) for words in allowed)
+                raise self.tool.bad_argument(value, "--" + name, choices)
 
     def _time_style(self) -> str:
         last = self.given.last("full-time", "time-style")
@@ -117,14 +105,9 @@ class _Listing:
             return style
         if not self.long:
             return "locale"
-        name = self.tool.name
-        raise UsageError(
-            f"{name}: invalid argument {self.tool.quote(style)} for {self.tool.quote('time style')}"
-            "\nValid arguments are:\n  - [posix-]full-iso\n  - [posix-]long-iso\n  - [posix-]iso\n"
-            "  - [posix-]locale\n  - +FORMAT (e.g., +%H:%M) for a 'date'-style format\n"
-            f"Try '{name} --help' for more information.\n",
-            2,
-        )
+        forms = [f"[posix-]{form}" for form in ("full-iso", "long-iso", "iso", "locale")]
+        forms.append("+FORMAT (e.g., +%H:%M) for a 'date'-style format")
+        raise self.tool.bad_argument(style, "time style", forms, 2)
 
     # Gathering
 
@@ -331,7 +314,7 @@ class _Listing:
         return "*" if self.mark == "F" and stat.mode & 0o111 else ""
 
     def _paint(self, name: str, stat: FileStat) -> str:
-        color = "" if self.colors is None else _color(name, stat, self.colors)
+        color = "" if self.colors is None else _color(stat, self.colors)
         if not color:
             return name
         start = "" if self._any_painted else "\x1b[0m"
@@ -339,17 +322,7 @@ class _Listing:
         return f"{start}\x1b[{color}m{name}\x1b[0m"
 
 
-def _colors_of(env: Mapping[str, str]) -> dict[str, str] | None:
-    """The colours of `LS_COLORS`; where it is not set, GNU's own on a terminal known to have any."""
-    given = env.get("LS_COLORS", "")
-    if not given:
-        known = env.get("COLORTERM") or _COLOR_TERM.match(env.get("TERM", ""))
-        return dict(_COLORS) if known else None
-    pairs = (part.partition("=") for part in given.split(":") if "=" in part)
-    return {**_COLORS, **{key: value for key, _, value in pairs}}
-
-
-def _color(name: str, stat: FileStat, colors: Mapping[str, str]) -> str:
+def _color(stat: FileStat, colors: Mapping[str, str]) -> str:
     if stat.kind == "directory":
         sticky, open_ = stat.mode & 0o1000, stat.mode & 0o002
         key = "tw" if sticky and open_ else "ow" if open_ else "st" if sticky else "di"
@@ -357,11 +330,9 @@ def _color(name: str, stat: FileStat, colors: Mapping[str, str]) -> str:
     if stat.kind != "file":
         return colors.get({"symlink": "ln", "fifo": "pi"}[stat.kind], "")
     for bit, key in ((0o4000, "su"), (0o2000, "sg"), (0o111, "ex")):
-        if stat.mode & bit and colors.get(key, "0") not in ("", "0", "00"):
+        if stat.mode & bit:
             return colors[key]
-    suffixes = (key for key in colors if key.startswith("*") and name.endswith(key[1:]))
-    best = max(suffixes, key=len, default="")
-    return colors.get(best, colors.get("fi", ""))
+    return ""
 
 
 def _bytes(name: str) -> bytes:
@@ -376,6 +347,3 @@ def _extension(name: str) -> bytes:
 @tool
 def ls(running: Tool) -> None:
     _Listing(running, _OPTIONS.parse(running.name, running.call.argv)).run()
-
-
-COMMANDS: Mapping[str, Command] = {"ls": ls}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
@@ -127,6 +125,3 @@ class _Remover:
         if "v" in self.given:
             running.say(f"removed {'directory ' if folder else ''}{quoted(operand)}")
         return True
-
-
-COMMANDS: Mapping[str, Command] = {"mkdir": mkdir, "rm": rm}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
@@ -92,9 +91,9 @@ def mktemp(t: Tool) -> None:
     if not _RUN_OF_X.search(name):
         t.complain(f"too few X's in template {t.quote(template)}")
         return
-    folder = _folder(t, parsed.value("p") or parsed.value("tmpdir"),
-                     asked=bool({"p", "t", "tmpdir"} & {n for n, _ in parsed.options}),
-                     bare=not parsed.operands)  # fmt: skip
+    folder = parsed.value("p") or parsed.value("tmpdir") or ""
+    if not folder and (not parsed.operands or parsed.last("p", "t", "tmpdir")):
+        folder = t.call.env.get("TMPDIR") or "/tmp"
     if folder and name.startswith("/"):
         t.complain(f"invalid template, {t.quote(name)}; with --tmpdir, it may not be absolute")
         return
@@ -107,29 +106,16 @@ def mktemp(t: Tool) -> None:
     else:
         made = full
     try:
+        path = t.path(made)
         if "u" not in parsed:
-            _make(t, made, kind)
+            t.files.stat(path.rpartition("/")[0] or "/")
+            if kind == "directory":
+                t.files.mkdir(path, mode=0o700)
+            else:
+                t.files.write(path, b"", mode=0o600)
     except OSError as error:
         if "q" not in parsed:
             t.complain(f"failed to create {kind} via template {t.quote(full)}: {strerror(error)}")
         t.code = 1
         return
     t.say(made)
-
-
-def _folder(t: Tool, given: str | None, *, asked: bool, bare: bool) -> str:
-    if given:
-        return given
-    return t.call.env.get("TMPDIR") or "/tmp" if asked or bare else ""
-
-
-def _make(t: Tool, path: str, kind: str) -> None:
-    full = t.path(path)
-    t.files.stat(full.rpartition("/")[0] or "/")
-    if kind == "directory":
-        t.files.mkdir(full, mode=0o700)
-    else:
-        t.files.write(full, b"", mode=0o600)
-
-
-COMMANDS: Mapping[str, Command] = {"mktemp": mktemp, "shuf": shuf}

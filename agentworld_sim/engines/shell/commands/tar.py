@@ -11,9 +11,10 @@ import io
 import os
 import re
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import mode_text, moment
@@ -35,15 +36,25 @@ OPTIONS = Options(
     },
     exit_code=64,
 )  # fmt: skip
-COMPRESSION = {"z": "gz", "j": "bz2", "J": "xz"}
+_Mode = Literal["r:*", "r:gz", "r:bz2", "r:xz"]
+_READ: Mapping[str, _Mode] = {"z": "r:gz", "j": "r:bz2", "J": "r:xz"}
+_NOT_COMPRESSED = {
+    "r:gz": "\ngzip: stdin: not in gzip format\n",
+    "r:bz2": "bzip2: (stdin) is not a bzip2 file.\n",
+    "r:xz": "xz: (stdin): File format not recognized\n",
+}
 SUFFIXES = {
     ".gz": "gz", ".tgz": "gz", ".taz": "gz", ".bz2": "bz2", ".tbz": "bz2", ".tbz2": "bz2",
     ".xz": "xz", ".txz": "xz",
 }  # fmt: skip
 
 
-class _Fatal(Exception):
-    """The run ends here with exit code 2."""
+def _fatal(text: str) -> UsageError:
+    """The run ends here."""
+    return UsageError(f"tar: {text}\ntar: Error is not recoverable: exiting now\n", 2)
+
+
+_HINT = "Try 'tar --help' or 'tar --usage' for more information.\n"
 
 
 @dataclass(slots=True)
@@ -53,14 +64,11 @@ class _Tar:
     folder: str = ""
     found: set[str] = field(default_factory=set[str])
     warned: set[str] = field(default_factory=set[str])
+    width: int = 19
+    """Of the columns of owners and sizes."""
 
     def complain(self, text: str) -> None:
         self.tool.complain(text, 2)
-
-    def fatal(self, text: str) -> _Fatal:
-        self.complain(text)
-        self.tool.err.append(f"{self.tool.name}: Error is not recoverable: exiting now\n")
-        return _Fatal()
 
     def run(self, mode: str) -> None:
         archive = self.given.value("f") or ""
@@ -81,30 +89,23 @@ class _Tar:
         try:
             return self.tool.files.read(self.tool.path(archive))
         except OSError as error:
-            raise self.fatal(f"{archive}: Cannot open: {strerror(error)}") from None
+            raise _fatal(f"{archive}: Cannot open: {strerror(error)}") from None
 
     def _open(self, archive: str) -> tarfile.TarFile | None:
         data = self._read(archive)
-        asked = next((kind for letter, kind in COMPRESSION.items() if letter in self.given), None)
-        if asked and tarfile_kind(data) != asked:
-            says = {
-                "gz": "\ngzip: stdin: not in gzip format\n",
-                "bz2": "bzip2: (stdin) is not a bzip2 file.\n",
-                "xz": "xz: (stdin): File format not recognized\n",
-            }
-            self.tool.err.append(says[asked])
-            self.complain(f"Child returned status {1 if asked != 'bz2' else 2}")
-            self.tool.err.append(f"{self.tool.name}: Error is not recoverable: exiting now\n")
-            raise _Fatal
+        mode = _READ.get(self.given.last(*_READ) or "", "r:*")
         try:
-            return tarfile.open(fileobj=io.BytesIO(data), mode="r:*")
+            return tarfile.open(fileobj=io.BytesIO(data), mode=mode)
         except (tarfile.TarError, EOFError, OSError):
+            if mode in _NOT_COMPRESSED:
+                self.tool.err.append(_NOT_COMPRESSED[mode])
+                raise _fatal(f"Child returned status {2 if mode == 'r:bz2' else 1}") from None
             if data:
                 self.complain("This does not look like a tar archive")
             return None
 
     def _save(self, archive: str, members: Sequence[tuple[tarfile.TarInfo, bytes]]) -> None:
-        kind = next((k for letter, k in COMPRESSION.items() if letter in self.given), "")
+        kind = _READ.get(self.given.last(*_READ) or "", "r:")[2:]
         if "a" in self.given and not kind:
             kind = next((k for suffix, k in SUFFIXES.items() if archive.endswith(suffix)), "")
         plain = io.BytesIO()
@@ -117,21 +118,18 @@ class _Tar:
         try:
             self.tool.files.write(path, data, mode=0o666 & ~self.tool.umask if new else None)
         except OSError as error:
-            raise self.fatal(f"{archive}: Cannot open: {strerror(error)}") from None
+            raise _fatal(f"{archive}: Cannot open: {strerror(error)}") from None
 
     # Making
 
     def _create(self, archive: str) -> None:
         if not self.given.operands:
-            self.complain("Cowardly refusing to create an empty archive")
-            self.tool.err.append("Try 'tar --help' or 'tar --usage' for more information.\n")
-            raise _Fatal
+            raise UsageError(f"tar: Cowardly refusing to create an empty archive\n{_HINT}", 2)
         self._save(archive, list(self._gather()))
 
     def _gather(self) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
-        for option, value in self.given.options:
-            if option == "C":
-                self._enter(value)
+        for folder in self.given.values("C"):
+            self._enter(folder)
         for name in self.given.operands:
             yield from self._member(name)
 
@@ -143,7 +141,7 @@ class _Tar:
             if self.tool.stat(goal).kind != "directory":
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         except OSError as error:
-            raise self.fatal(f"{folder}: Cannot open: {strerror(error)}") from None
+            raise _fatal(f"{folder}: Cannot open: {strerror(error)}") from None
         self.folder = goal
 
     def _inside(self, name: str) -> str:
@@ -207,11 +205,29 @@ class _Tar:
             )
         return name[len(cut) :] or "./"
 
-    def _say(self, info: tarfile.TarInfo, name: str) -> None:
+    def _say(self, info: tarfile.TarInfo, name: str, stream: Literal["out", "err"] = "out") -> None:
         level = sum(option == "v" for option, _ in self.given.options)
         if level:
             shown = name.rstrip("/") + "/" if info.isdir() else name
-            self.tool.say(long_line(info, shown) if level > 1 else shown)
+            line = self._long_line(info, shown) if level > 1 else shown
+            getattr(self.tool, stream).append(line + "\n")
+
+    def _long_line(self, info: tarfile.TarInfo, shown: str) -> str:
+        """A line of `tar tv`: mode, owners, size, time, name."""
+        kind = "directory" if info.isdir() else "symlink" if info.issym() else "file"
+        numeric = "numeric-owner" in self.given
+        user, group = ("", "") if numeric else (info.uname, info.gname)
+        owners = f"{user or info.uid}/{group or info.gid}"
+        size = str(info.size)
+        # The columns grow with what was shown before, and never shrink.
+        self.width = max(self.width, len(owners) + 1 + len(size))
+        when = moment(int(info.mtime) * 1_000_000)
+        text = "h"[: info.islnk()] + mode_text(kind, info.mode & 0o7777)[info.islnk() :]
+        line = (
+            f"{text} {owners}{size.rjust(self.width - len(owners))} {when:%Y-%m-%d %H:%M} {shown}"
+        )
+        line += f" -> {info.linkname}" if info.issym() else ""
+        return line + (f" link to {info.linkname}" if info.islnk() else "")
 
     # Reading
 
@@ -244,47 +260,27 @@ class _Tar:
         if opened is None:
             return
         with opened:
-            width = 19
-            for info in opened:
-                if not self._is_wanted(info):
-                    continue
-                shown = display_name(info)
-                if "v" in self.given:
-                    line, width = align_line(info, shown, width, "numeric-owner" in self.given)
-                    self.tool.say(line)
-                else:
-                    self.tool.say(shown)
+            for info in filter(self._is_wanted, opened):
+                shown = info.name.rstrip("/") + "/" if info.isdir() else info.name
+                self.tool.say(self._long_line(info, shown) if "v" in self.given else shown)
         self._not_found()
 
     def _extract(self, archive: str) -> None:
         opened = self._open(archive)
         if opened is None:
             return
-        for option, value in self.given.options:
-            if option == "C":
-                self._enter(value)
+        for folder in self.given.values("C"):
+            self._enter(folder)
         strip = int(self.given.value("strip-components") or "0")
         folders: list[tuple[str, tarfile.TarInfo]] = []
         with opened:
-            for info in opened:
-                if not self._is_wanted(info):
-                    continue
+            for info in filter(self._is_wanted, opened):
                 name = self._member_name(info.name)
                 parts = [part for part in name.split("/") if part]
                 if strip and len(parts) <= strip:
                     continue
                 name = "/".join(parts[strip:]) if strip else name
-                if "v" in self.given:
-                    level = sum(option == "v" for option, _ in self.given.options)
-                    shown = display_name(info)
-                    if level > 1:
-                        self.tool.say(long_line(info, shown))
-                    else:
-                        (
-                            self.tool.err.append(shown + "\n")
-                            if "O" in self.given
-                            else self.tool.say(shown)
-                        )
+                self._say(info, info.name, "err" if "O" in self.given else "out")
                 self._unpack(opened, info, name, folders)
         for path, info in reversed(folders):
             if "m" not in self.given:
@@ -350,45 +346,6 @@ def content(opened: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
     return stream.read() if stream is not None else b""
 
 
-def display_name(info: tarfile.TarInfo) -> str:
-    return info.name.rstrip("/") + "/" if info.isdir() else info.name
-
-
-def long_line(info: tarfile.TarInfo, shown: str, width: int = 19) -> str:
-    """A line of `tar tv`: mode, owners, size, time, name."""
-    return align_line(info, shown, width, numeric=False)[0]
-
-
-def align_line(info: tarfile.TarInfo, shown: str, width: int, numeric: bool) -> tuple[str, int]:
-    kind = "directory" if info.isdir() else "symlink" if info.issym() else "file"
-    owners = (
-        f"{info.uid}/{info.gid}"
-        if numeric
-        else f"{info.uname or info.uid}/{info.gname or info.gid}"
-    )
-    size = str(info.size)
-    # The columns grow with what was shown before, and never shrink.
-    width = max(width, len(owners) + 1 + len(size))
-    when = moment(int(info.mtime) * 1_000_000)
-    text = mode_text(kind, info.mode & 0o7777)
-    if info.islnk():
-        text = "h" + text[1:]
-    line = f"{text} {owners}{size.rjust(width - len(owners))} {when:%Y-%m-%d %H:%M} {shown}"
-    if info.issym():
-        line += f" -> {info.linkname}"
-    if info.islnk():
-        line += f" link to {info.linkname}"
-    return line, width
-
-
-def tarfile_kind(data: bytes) -> str:
-    """The compression of `data` by its first bytes."""
-    for start, kind in ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz")):
-        if data.startswith(start):
-            return kind
-    return ""
-
-
 def compress(data: bytes, kind: str) -> bytes:
     """`data` compressed; a pipe into gzip has no time to keep."""
     import bz2
@@ -426,12 +383,6 @@ def tar(running: Tool) -> None:
         raise UsageError(text, 64) from None
     mode = given.last("c", "t", "x")
     if mode is None:
-        running.complain(
-            "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options", 2
-        )
-        running.err.append("Try 'tar --help' or 'tar --usage' for more information.\n")
-        return
-    try:
-        _Tar(running, given).run(mode)
-    except _Fatal:
-        running.code = 2
+        said = "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options"
+        raise UsageError(f"{running.name}: {said}\n{_HINT}", 2)
+    _Tar(running, given).run(mode)

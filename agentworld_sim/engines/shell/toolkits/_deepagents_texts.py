@@ -11,13 +11,13 @@ import base64
 import codecs
 import mimetypes
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob
-from agentworld_sim.engines.shell.live_files import LiveFiles
-from agentworld_sim.engines.shell.toolkits._walking import files_below
+from agentworld_sim.engines.shell.toolkits._file_search import search
+from agentworld_sim.engines.shell.turn import ShellTurn
 
 PAGE_BYTES = 500 * 1024
 """What one page may hold."""
@@ -92,7 +92,7 @@ def result(path: str, data: bytes, offset: int, limit: int) -> Mapping[str, Any]
     """What a backend gives for `path`: deepagents' `ReadResult`, without what is not set.
 
     Raises:
-        ReadRefused: too large, or the offset lies beyond the end.
+        FileUnreadable: too large, or the offset lies beyond the end.
     """
     if not data:
         return {"file_data": {"content": EMPTY, "encoding": "utf-8"}}
@@ -118,7 +118,7 @@ def is_preview(path: str, data: bytes) -> bool:
     """Whether the file is shown as a whole, because it is not text.
 
     Raises:
-        ReadRefused: it is too large for that.
+        FileUnreadable: it is too large for that.
     """
     known = _suffix(path) in _KIND_OF
     if known and len(data) > PREVIEW_BYTES:
@@ -130,7 +130,7 @@ def format_file(path: str, data: bytes, offset: int, limit: int) -> str | dict[s
     """The text for `path`, or the content block for what is not text.
 
     Raises:
-        ReadRefused: too large, or the offset lies beyond the end.
+        FileUnreadable: too large, or the offset lies beyond the end.
     """
     suffix = _suffix(path)
     notices = [_CLAMPED.format(offset=offset)] if offset < 0 else []
@@ -156,7 +156,7 @@ def page_of(data: bytes, offset: int, limit: int) -> LinePage:
     """`limit` lines from line `offset` (from 0) on.
 
     Raises:
-        ReadRefused: the file is shorter.
+        FileUnreadable: the file is shorter.
     """
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.removesuffix("\n").split("\n")
@@ -234,9 +234,6 @@ def _suffix(path: str) -> str:
     return f".{suffix.lower()}" if dot and stem.strip(".") and suffix else ""
 
 
-EXCLUDED = ".git"
-"""A directory that is not searched, unless the search starts there."""
-
 CUT = "... [results truncated, try being more specific with your parameters]"
 
 STOPPED_EARLY = (
@@ -268,70 +265,39 @@ class SearchResult:
 
 
 def grep(
-    files: LiveFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
+    turn: ShellTurn, pattern: str, path: str | None, glob: str | None, most: int
 ) -> SearchResult:
     """Searches for `pattern`, of which every line is an alternative.
 
     Raises:
         ValueError: the glob leaves the search root.
     """
-    found, count = SearchResult(), 0
-    needles = pattern.split("\n")
-    for shown, real in _targets(files, cwd, path, glob):
-        try:
-            data = files.read(real)
-        except OSError:
-            continue
-        for number, text in _matching(data, needles):
-            if count == most:
-                found.cut = True
-                return found
-            found.matches.setdefault(shown, []).append((number, text))
-            count += 1
-    return found
-
-
-def _targets(
-    files: LiveFiles, cwd: str, path: str | None, glob: str | None
-) -> Iterator[tuple[str, str]]:
-    """Files to search: as they are shown, and where they lie."""
-    shown = path or "."
-    real = path or cwd
-    by_path = glob is not None and "/" in glob
+    found, files, real = SearchResult(), turn.live.files, path or turn.live.machine.workdir
     if not files.exists(real):
-        return
-    name_glob = Glob(glob, braces=False) if glob and not by_path else None
-    if files.stat(real).kind != "directory":
-        if name_glob is None or name_glob.matches_name(real):
-            yield shown, real
-        return
-    if by_path and ".." in (glob or "").replace("\\", "/").split("/"):
+        return found
+    folder, by_path = files.stat(real).kind == "directory", glob is not None and "/" in glob
+    if folder and by_path and ".." in (glob or "").replace("\\", "/").split("/"):
         raise ValueError("exit code 2")
-    path_glob = Glob(glob or "", braces=False, dot=False) if by_path else None
-    start = shown.rpartition("/")[2]
-
-    def skip(inner: str, is_directory: bool) -> bool:
-        return is_directory and inner.rpartition("/")[2] == EXCLUDED != start
-
-    for inner, _ in files_below(files, real, skip=skip):
-        if (name_glob and not name_glob.matches_name(inner)) or (
-            path_glob and not path_glob.matches(inner)
-        ):
+    wanted = Glob(glob, braces=False, dot=not by_path) if glob and (folder or not by_path) else None
+    options = ["--fixed-strings", "--hidden", "--no-ignore"]
+    options += [f"--regexp={line}" for line in pattern.split("\n")]
+    options += ["--glob=!.git"] * (not real.endswith("/.git"))
+    left_out: set[str] = set()
+    for hit in search(turn, options, real):
+        inner = hit.path[len(real.rstrip("/")) + 1 :]
+        if wanted and not (wanted.matches(inner) if by_path else wanted.matches_name(hit.path)):
             continue
-        yield f"{shown.rstrip('/')}/{inner}", f"{real.rstrip('/')}/{inner}"
-
-
-def _matching(data: bytes, needles: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Matching lines by number, until the file turns out to be binary: then grep says no more."""
-    wanted = [needle.encode("utf-8", "surrogateescape") for needle in needles]
-    if b"\0" in data[:_LOOK]:
-        return
-    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
-        if any(needle in line for needle in wanted):
-            try:
-                yield number, line.decode()
-            except UnicodeDecodeError:
-                return
+        # GNU grep says no more of a file that turns out to be binary.
+        if "\ufffd" in hit.text or b"\0" in files.read(hit.path)[:_LOOK]:
+            left_out.add(hit.path)
+        if hit.path in left_out:
+            continue
+        if sum(map(len, found.matches.values())) == most:
+            found.cut = True
+            break
+        shown = hit.path if path else f"./{inner}"
+        found.matches.setdefault(shown, []).append((hit.line, hit.text))
+    return found
 
 
 def format_search(found: SearchResult, mode: str, pattern: str) -> str:

@@ -11,9 +11,15 @@ from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import absolute_path, error_answer, text_answer
+from agentworld_sim.engines.shell.toolkits._file_search import (
+    GitIgnore,
+    Hit,
+    PatternRefused,
+    files_below,
+    pattern_options,
+    search,
+)
 from agentworld_sim.engines.shell.toolkits._node import collation_key
-from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnore, files_below, text_files
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
@@ -23,8 +29,10 @@ RECENT_US = 24 * 60 * 60 * 1_000_000
 """Files changed within a day come first, the newest first; the others by name."""
 
 _NOT_FOUND = frozenset({"node_modules", ".git", "bower_components", ".svn", ".hg"})
-_NOT_SEARCHED = frozenset({".git", "node_modules", "bower_components", "build", "dist", "coverage"})
-_ENDINGS_NOT_SEARCHED = (".log", ".tmp")
+_NOT_SEARCHED = tuple(
+    f"--glob=!{name}"
+    for name in ("node_modules", "bower_components", "build", "dist", "coverage", "*.log", "*.tmp")
+)
 
 
 def workspace(turn: ShellTurn) -> str:
@@ -171,8 +179,9 @@ def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observ
         error = f"Path is not a directory: {root}"
         return error_answer(f"Failed to access path stats for {root}: Error: {error}")
     try:
-        paths = _paths_to_search(turn, root, include)
-        hits = search(turn, pattern, paths, ignore_case=True)[:MAX_MATCHES]
+        options = [*pattern_options(pattern, ignore_case=True), *_NOT_SEARCHED]
+        options += [f"--glob={include}"] * bool(include)
+        hits = search(turn, options, root)[:MAX_MATCHES]
     except PatternRefused as error:
         code = f"ripgrep exited with code 2: rg: {error}\n"
         return text_answer(f"Error during grep search operation: {code}")
@@ -181,18 +190,6 @@ def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observ
     if not hits:
         return text_answer(f"No matches found{what}.")
     return text_answer(_format_hits(root, hits, what))
-
-
-def _paths_to_search(turn: ShellTurn, root: str, include: str | None) -> list[str]:
-    wanted = Glob(include or "**")
-
-    def skip(path: str, is_directory: bool) -> bool:
-        name = path.rpartition("/")[2]
-        return name.startswith(".") or name in _NOT_SEARCHED or name.endswith(_ENDINGS_NOT_SEARCHED)
-
-    by_name = include and "/" not in include
-    fits = wanted.matches_name if by_name else wanted.matches
-    return text_files(turn.live.files, root, skip=skip, fits=fits)
 
 
 def _format_hits(root: str, hits: Sequence[Hit], what: str) -> str:

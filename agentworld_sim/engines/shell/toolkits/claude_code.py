@@ -13,12 +13,12 @@ from typing import Any
 
 from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.toolkits import _claude_search as searching
+from agentworld_sim.engines.shell.toolkits import _claude_files as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
     error_answer,
     text_answer,
 )
-from agentworld_sim.engines.shell.toolkits._claude_state import (
+from agentworld_sim.engines.shell.toolkits._claude_files import (
     make_parents,
     missing_file_text,
     refusal_if_unread,
@@ -37,13 +37,7 @@ MAX_BYTES = 256 * 1024
 MAX_TOKENS = 25_000
 CHARS_PER_TOKEN = 4
 
-_IMAGES = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-}
+_IMAGES = {name: f"image/{name}" for name in ("png", "jpeg", "gif", "webp")} | {"jpg": "image/jpeg"}
 _BINARY_NAMES = (
     "7z a avi bin bz2 class db dll doc docx dylib eot exe flac gz ico iso jar lib m4a mkv mov mp3 mp4"
     " o obj odt ogg otf ppt pptx pyc rar so sqlite sqlite3 tar tgz tiff ttf wasm wav webm woff woff2"

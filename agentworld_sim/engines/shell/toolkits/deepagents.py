@@ -11,8 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
-from agentworld_sim.engines.shell.toolkits import deepagents_backend as backend
+from agentworld_sim.engines.shell.toolkits import (
+    _deepagents_texts as texts,
+    deepagents_backend as backend,
+)
 from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.turns import Observation
@@ -43,15 +45,23 @@ def _normal_path(path: str) -> str:
     return normal if normal.startswith("/") else f"/{normal}"
 
 
-def _with_valid_path(argument: str, operation: Operation) -> Operation:
-    """An operation of the backend as the tool of an agent, which gives its text only."""
+def _with_valid_path(argument: str, operation: Operation, **usual: Any) -> Operation:
+    """An operation of the backend as the tool of an agent, which gives its text only.
+
+    Args:
+        argument: The path, which may be left out where the operation knows one.
+        operation: What the backend does.
+        usual: Arguments where the call gives none.
+    """
 
     def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+        asked = {**usual, **{n: value for n, value in arguments.items() if value or n not in usual}}
         try:
-            path = _normal_path(arguments[argument])
+            if asked.get(argument) is not None:
+                asked[argument] = _normal_path(asked[argument])
         except _PathRefused as error:
             return error_answer(f"Error: {error}")
-        done = operation(turn, {**arguments, argument: path})
+        done = operation(turn, asked)
         return error_answer(done.text) if done.is_error else text_answer(done.text)
 
     return run
@@ -85,37 +95,16 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return text if isinstance(content, str) else Observation(text="", structured=[content])
 
 
-def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    try:
-        found = backend.glob(
-            turn, {**arguments, "path": _normal_path(arguments.get("path") or "/")}
-        )
-    except _PathRefused as error:
-        return error_answer(f"Error: {error}")
-    if found.is_error:
-        return error_answer(found.text)
-    return text_answer(
-        f"{found.text}\n\n{_GLOB_CUT}" if found.structured["truncated"] else found.text
-    )
+def _glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    found = backend.glob(turn, arguments)
+    cut = not found.is_error and found.structured["truncated"]
+    return text_answer(f"{found.text}\n\n{_GLOB_CUT}") if cut else found
 
 
-def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    path: str | None = arguments.get("path")
-    if path is not None:
-        try:
-            path = _normal_path(path)
-        except _PathRefused as error:
-            return error_answer(f"Error: {error}")
-    most = arguments.get("max_count") or MAX_GREP_MATCHES
-    pattern, workdir = arguments["pattern"], turn.live.machine.workdir
-    try:
-        found = texts.grep(turn.live.files, workdir, pattern, path, arguments.get("glob"), most)
-    except ValueError as error:
-        return error_answer(f"Path '{path or '.'}': {error}")
-    mode = arguments.get("output_mode", "files_with_matches")
-    return text_answer(texts.format_search(found, mode, pattern))
-
-
+glob = _with_valid_path("path", _glob, path="/")
+grep = _with_valid_path(
+    "path", backend.grep, output_mode="files_with_matches", max_count=MAX_GREP_MATCHES
+)
 ls = _with_valid_path("path", backend.ls)
 write_file = _with_valid_path("file_path", backend.write_file)
 edit_file = _with_valid_path("file_path", backend.edit_file)

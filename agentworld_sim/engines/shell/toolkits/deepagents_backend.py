@@ -19,7 +19,7 @@ from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits._answers import (
     absolute_path,
 )
-from agentworld_sim.engines.shell.toolkits._walking import files_below
+from agentworld_sim.engines.shell.toolkits._file_search import files_below
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation
@@ -153,7 +153,7 @@ def _replace_in_file(turn: ShellTurn, real: str, path: str, arguments: Mapping[s
     """Replaces in the file `real`, which the agent calls `path`; gives how often.
 
     Raises:
-        _Refused: the tool's own words.
+        _BackendRefusal: the tool's own words.
     """
     old, new = str(arguments["old_string"]), str(arguments["new_string"])
     if not old:
@@ -237,7 +237,7 @@ def _find_files(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bo
     """The files below `root` that a pattern matches, and whether there are more.
 
     Raises:
-        _Refused: the machine's own words.
+        _BackendRefusal: the machine's own words.
     """
     files = turn.live.files
     try:
@@ -279,22 +279,15 @@ def _leads_to_file(turn: ShellTurn, root: str, path: str) -> bool:
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path: str | None = arguments.get("path")
     most: int | None = arguments.get("max_count")
-    pattern, workdir = arguments["pattern"], turn.live.machine.workdir
+    pattern, limit = arguments["pattern"], sys.maxsize if most is None else most
     try:
-        found = texts.grep(
-            turn.live.files,
-            workdir,
-            pattern,
-            path,
-            arguments.get("glob"),
-            sys.maxsize if most is None else most,
-        )
+        found = texts.grep(turn, pattern, path, arguments.get("glob"), limit)
     except ValueError as refused:
-        return _error(f"Path '{path or '.'}': {refused}")
+        return _error_as_said(f"Path '{path or '.'}': {refused}")
     matches = [
         {"path": where, "line": number, "text": text}
         for where, lines in found.matches.items()
         for number, text in lines
     ]
-    text = texts.format_search(found, "content", pattern)
+    text = texts.format_search(found, arguments.get("output_mode", "content"), pattern)
     return _answer(text, matches=matches, truncated=found.cut)

@@ -11,14 +11,14 @@ import base64
 import errno
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from agentworld_sim.engines.shell.line_differences import edit_script
+from agentworld_sim.engines.shell.commands.diff_cmp import Sides, split_lines, unified_format
+from agentworld_sim.engines.shell.line_differences import Change, edit_script
 from agentworld_sim.engines.shell.toolkits import _filesystem_listing as listing
 from agentworld_sim.engines.shell.toolkits._answers import error_answer
-from agentworld_sim.engines.shell.toolkits._filesystem_paths import (
+from agentworld_sim.engines.shell.toolkits._filesystem_listing import (
     PathRefused,
     allowed_directories,
     resolve_path,
@@ -49,22 +49,17 @@ def read_media_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observatio
     return Observation(text="", structured={"content": [block]}, content=(block,))
 
 
-def _list_allowed(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def list_allowed_directories(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return "\n".join(["Allowed directories:", *allowed_directories(turn)])
 
 
 _TYPES = {
-    "png": "image/png",
+    **{suffix: f"image/{suffix}" for suffix in ("png", "jpeg", "gif", "webp", "bmp")},
+    **{suffix: f"audio/{suffix}" for suffix in ("wav", "ogg", "flac")},
     "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "bmp": "image/bmp",
     "svg": "image/svg+xml",
     "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "ogg": "audio/ogg",
-    "flac": "audio/flac",
 }
 
 
@@ -84,8 +79,9 @@ def _content(turn: ShellTurn, path: str) -> bytes:
         raise node_error(error, "open", path) from None
 
 
-def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`read_text_file`: all of a file, its first lines, or its last."""
+@_as_operation
+def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """All of a file, its first lines, or its last."""
     path = resolve_path(turn, arguments["path"])
     head, tail = arguments.get("head"), arguments.get("tail")
     if head and tail:
@@ -99,8 +95,9 @@ def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return _head(whole, head) if head else whole
 
 
-def _several(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`read_multiple_files`: each under its name."""
+@_as_operation
+def read_multiple_files(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """Each under its name."""
     shown: list[str] = []
     for path in arguments["paths"]:
         try:
@@ -143,15 +140,17 @@ def _tail(whole: str, count: float) -> str:
     return "\n".join(lines[-int(count) :] if int(count) else lines)
 
 
-def _write(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`write_file`: a whole file. Directories are not made for it."""
+@_as_operation
+def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """A whole file. Directories are not made for it."""
     path = resolve_path(turn, arguments["path"])
     _put(turn, path, arguments["content"])
     return f"Successfully wrote to {arguments['path']}"
 
 
-def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`edit_file`: what changed, or would change, as a patch."""
+@_as_operation
+def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """What changed, or would change, as a patch."""
     path = resolve_path(turn, arguments["path"])
     before = _plain(_content(turn, path).decode("utf-8", "replace"))
     after = _apply_edits(before, arguments["edits"])
@@ -160,8 +159,9 @@ def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return _patch_block(path, before, after)
 
 
-def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`create_directory`: with all above it; one that is there is left as it is."""
+@_as_operation
+def create_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """With all above it; one that is there is left as it is."""
     path = resolve_path(turn, arguments["path"])
     files = turn.live.files
     if files.exists(path):
@@ -176,8 +176,9 @@ def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return f"Successfully created directory {arguments['path']}"
 
 
-def _move(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`move_file`: to a name that is free."""
+@_as_operation
+def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """To a name that is free."""
     source, target = (
         resolve_path(turn, arguments["source"]),
         resolve_path(turn, arguments["destination"]),
@@ -276,101 +277,32 @@ CONTEXT = 4
 """Lines shown around a change."""
 
 
-@dataclass(slots=True)
-class _Run:
-    """Neighbouring lines that are kept (` `), removed (`-`) or added (`+`)."""
-
-    sign: str
-    lines: list[str]
-
-
-@dataclass(slots=True)
-class _Hunk:
-    old_start: int
-    new_start: int
-    lines: list[str] = field(default_factory=list[str])
-
-
 def two_files_patch(path: str, before: str, after: str) -> str:
     """The patch that makes `after` of `before`, both called `path`. Lines end in `\\n` only."""
-    parts = [f"Index: {path}", "=" * 67, f"--- {path}\toriginal", f"+++ {path}\tmodified"]
-    for hunk in _hunks(_runs(_lines(before), _lines(after))):
-        removed = sum(line[0] != "+" for line in hunk.lines)
-        added = sum(line[0] != "-" for line in hunk.lines)
-        # A side without lines is counted from the line before it.
-        old, new = hunk.old_start - (not removed), hunk.new_start - (not added)
-        parts.append(f"@@ -{old},{removed} +{new},{added} @@")
-        for line in hunk.lines:
-            parts.append(line.removesuffix("\n"))
-            if not line.endswith("\n"):
-                parts.append("\\ No newline at end of file")
-    return "\n".join(parts) + "\n"
-
-
-def _lines(text: str) -> list[str]:
-    lines = [line + "\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
-def _hunks(runs: Sequence[_Run]) -> list[_Hunk]:
-    hunks: list[_Hunk] = []
-    current: _Hunk | None = None
-    old_line = new_line = 1
-    for number, run in enumerate(runs):
-        count = len(run.lines)
-        if run.sign == " ":
-            if current is not None:
-                if count <= CONTEXT * 2 and number < len(runs) - 1:
-                    current.lines += [f" {line}" for line in run.lines]
-                else:
-                    current.lines += [f" {line}" for line in run.lines[:CONTEXT]]
-                    current = None
-            old_line, new_line = old_line + count, new_line + count
-            continue
-        if current is None:
-            above = runs[number - 1].lines[-CONTEXT:] if number else []
-            shown = [f" {line}" for line in above]
-            current = _Hunk(old_line - len(above), new_line - len(above), shown)
-            hunks.append(current)
-        current.lines += [f"{run.sign}{line}" for line in run.lines]
-        if run.sign == "-":
-            old_line += count
-        else:
-            new_line += count
-    return hunks
-
-
-def _runs(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
-    runs: list[_Run] = []
-
-    def append(sign: str, lines: Sequence[str]) -> None:
-        if runs and runs[-1].sign == sign:
-            runs[-1].lines += lines
-        elif lines:
-            runs.append(_Run(sign, list(lines)))
-
+    head = f"Index: {path}\n{'=' * 67}\n--- {path}\toriginal\n+++ {path}\tmodified\n"
+    old, new = split_lines(before), split_lines(after)
+    found: list[Change] = []
     i = j = 0
     for sign, count in edit_script(old, new):
-        if sign == "+":
-            append(sign, new[j : j + count])
-        else:
-            append(sign, old[i : i + count])
-        i += count * (sign != "+")
-        j += count * (sign != "-")
-    return runs
+        end_i, end_j = i + count * (sign != "+"), j + count * (sign != "-")
+        if sign != " ":
+            first = (
+                found.pop() if found and (found[-1].old_end, found[-1].new_end) == (i, j) else None
+            )
+            start = (first.old_start, first.new_start) if first else (i, j)
+            found.append(Change(start[0], end_i, start[1], end_j))
+        i, j = end_i, end_j
+    return head + "".join(unified_format(Sides(old, new, found), CONTEXT, _hunk_range))
 
 
-read_file = _as_operation(_text)
+def _hunk_range(start: int, end: int) -> str:
+    # A side without lines is counted from the line before it.
+    return f"{start + (end > start)},{end - start}"
+
+
 read_text_file = read_file
-read_multiple_files = _as_operation(_several)
-write_file = _as_operation(_write)
-edit_file = _as_operation(_edit)
-create_directory = _as_operation(_mkdir)
 list_directory = _as_operation(listing.names)
 list_directory_with_sizes = _as_operation(listing.sizes)
 directory_tree = _as_operation(listing.tree)
-move_file = _as_operation(_move)
 search_files = _as_operation(listing.search)
 get_file_info = _as_operation(listing.info)
-list_allowed_directories = _as_operation(_list_allowed)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Mapping
 from fnmatch import filter as matching
 from pathlib import PurePosixPath
@@ -21,12 +22,11 @@ from agentworld_sim.engines.shell.toolkits._answers import (
     error_answer,
     text_answer,
 )
-from agentworld_sim.engines.shell.toolkits._dash import in_dash_words
 from agentworld_sim.engines.shell.toolkits._langchain_session import (
     in_session,
     without_details,
 )
-from agentworld_sim.engines.shell.turn import ShellTurn
+from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.turns import Observation
 
@@ -70,180 +70,145 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _text_or_error(action: Callable[[], str]) -> Observation:
-    """What `action` says, or the error it raises: these tools never mark an error as one."""
-    try:
-        return text_answer(action())
-    except (OSError, UnicodeError, ValueError) as error:
-        return text_answer(f"Error: {error}")
+def _file_tool(action: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Operation:
+    """What `action` says, or the error it raises, of a path as it was given: none is marked as one."""
+
+    def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            return text_answer(action(turn, arguments))
+        except OSError as error:
+            paths = [_Path(turn, arguments[name]) for name in arguments if name.endswith("_path")]
+            name = next((p.shown for p in paths if p.real == error.filename), str(error.filename))
+            return text_answer(f"Error: {_error(error.errno or errno.EIO, name)}")
+        except ValueError as error:
+            return text_answer(f"Error: {error}")
+
+    return run
 
 
-def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`ReadFileTool`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
     if not files.exists(path.real):
-        return text_answer(f"Error: no such file or directory: {path.given}")
-
-    def action() -> str:
-        if files.stat(path.real).kind == "directory":
-            raise _error(errno.EISDIR, path.shown)
-        text = files.read(path.real).decode()
-        return text.replace("\r\n", "\n").replace("\r", "\n")
-
-    return _text_or_error(action)
+        return f"Error: no such file or directory: {path.given}"
+    return files.read(path.real).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
-def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`WriteFileTool`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
-
-    def action() -> str:
-        _make_parents(files, path)
-        if files.exists(path.real) and files.stat(path.real).kind == "directory":
-            raise _error(errno.EISDIR, path.shown)
-        change = files.append if arguments.get("append") else files.write
-        change(path.real, arguments["text"].encode())
-        turn.live.note_file_change()
-        return f"File written successfully to {path.given}."
-
-    return _text_or_error(action)
+    _make_parents(files, path)
+    change = files.append if arguments.get("append") else files.write
+    change(path.real, arguments["text"].encode())
+    turn.live.note_file_change()
+    return f"File written successfully to {path.given}."
 
 
 def _make_parents(files: LiveFiles, path: _Path) -> None:
     """`Path.mkdir(parents=True, exist_ok=True)`, whose errors name the first part that is in the way."""
-    parent = parent_of(path.real)
-    try:
-        files.mkdir(parent, parents=True)
-    except OSError:
-        blocked = parent
-        while not files.exists(blocked):
-            blocked = parent_of(blocked)
-        above = str(PurePosixPath(path.shown).parent)
+    blocked = parent = parent_of(path.real)
+    while not files.exists(blocked):
+        blocked = parent_of(blocked)
+    if files.stat(blocked).kind != "directory":
         number = errno.EEXIST if blocked == parent else errno.ENOTDIR
-        raise _error(number, above) from None
-    if files.stat(parent).kind != "directory":
-        raise _error(errno.EEXIST, str(PurePosixPath(path.shown).parent))
+        raise _error(number, str(PurePosixPath(path.shown).parent))
+    files.mkdir(parent, parents=True)
 
 
-def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`ListDirectoryTool`."""
     path = _Path(turn, arguments.get("dir_path", "."))
-
-    def action() -> str:
-        names = _list(turn.live.files, path)
-        return "\n".join(names) or f"No files found in directory {path.given}"
-
-    return _text_or_error(action)
+    return (
+        "\n".join(turn.live.files.listdir(path.real)) or f"No files found in directory {path.given}"
+    )
 
 
-def _list(files: LiveFiles, path: _Path) -> list[str]:
-    try:
-        return files.listdir(path.real)
-    except OSError as error:
-        raise _error(error.errno or errno.EIO, path.shown) from None
-
-
-def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`CopyFileTool`: `shutil.copy2`, links copied as links."""
-    source = _Path(turn, arguments["source_path"])
-    target = _Path(turn, arguments["destination_path"])
-
-    def action() -> str:
-        _copy(turn.live.files, source, target)
-        turn.live.note_file_change()
-        return f"File copied successfully from {source.given} to {target.given}."
-
-    return _text_or_error(action)
-
-
-def _copy(files: LiveFiles, source: _Path, target: _Path) -> None:
-    real, shown = target.real, target.shown
-    if files.exists(real) and files.stat(real).kind == "directory":
-        name = source.shown.rpartition("/")[2]
-        real, shown = f"{real.rstrip('/')}/{name}", f"{shown.rstrip('/')}/{name}"
-    _check_ends(files, source, real, shown)
-    info = files.lstat(source.real)
-    if info.kind == "symlink":
-        files.symlink(files.readlink(source.real), real)
-        return
-    files.write(real, files.read(source.real), mode=info.mode)
-    files.set_mtime(real, info.mtime_us)
-
-
-def _check_ends(files: LiveFiles, source: _Path, real: str, shown: str) -> None:
-    """The errors of `shutil.copyfile`, in its order."""
+    files, source, target = turn.live.files, *_ends(turn, arguments)
+    real, shown = _inside(files, source, target)
     if real == source.real:
         raise ValueError(f"{source.shown!r} and {shown!r} are the same file")
-    try:
-        info = files.lstat(source.real)
-    except OSError as error:
-        raise _error(error.errno or errno.EIO, source.shown) from None
+    info = files.lstat(source.real)
     if info.kind == "directory":
         raise _error(errno.EISDIR, source.shown)
+    _check_parent(files, real, shown)
+    if info.kind == "symlink":
+        files.symlink(files.readlink(source.real), real)
+    else:
+        files.write(real, files.read(source.real), mode=info.mode)
+        files.set_mtime(real, info.mtime_us)
+    turn.live.note_file_change()
+    return f"File copied successfully from {source.given} to {target.given}."
+
+
+def _ends(turn: ShellTurn, arguments: Mapping[str, Any]) -> tuple[_Path, _Path]:
+    return _Path(turn, arguments["source_path"]), _Path(turn, arguments["destination_path"])
+
+
+def _inside(files: LiveFiles, source: _Path, target: _Path) -> tuple[str, str]:
+    """Where the source would lie: in the target, if that is a directory. And how that is shown."""
+    if not files.exists(target.real) or files.stat(target.real).kind != "directory":
+        return target.real, target.shown
+    name = source.shown.rstrip("/").rpartition("/")[2]
+    return f"{target.real.rstrip('/')}/{name}", f"{target.shown.rstrip('/')}/{name}"
+
+
+def _check_parent(files: LiveFiles, real: str, shown: str) -> None:
     if not files.exists(parent_of(real)):
         raise _error(errno.ENOENT, shown)
     if files.stat(parent_of(real)).kind != "directory":
         raise _error(errno.ENOTDIR, shown)
 
 
-def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`MoveFileTool`: `shutil.move`."""
-    source = _Path(turn, arguments["source_path"])
-    target = _Path(turn, arguments["destination_path"])
-    files = turn.live.files
+    files, source, target = turn.live.files, *_ends(turn, arguments)
     if not files.exists(source.real):
-        return text_answer(f"Error: no such file or directory {source.given}")
-
-    def action() -> str:
+        return f"Error: no such file or directory {source.given}"
+    if source.real != target.real or files.stat(source.real).kind != "directory":
         _move(files, source, target)
-        turn.live.note_file_change()
-        return f"File moved successfully from {source.given} to {target.given}."
-
-    return _text_or_error(action)
+    turn.live.note_file_change()
+    return f"File moved successfully from {source.given} to {target.given}."
 
 
 def _move(files: LiveFiles, source: _Path, target: _Path) -> None:
-    real, shown = target.real, target.shown
+    real, shown = _inside(files, source, target)
     directory = files.lstat(source.real).kind == "directory"
-    if files.exists(real) and files.stat(real).kind == "directory":
-        if real == source.real:
-            return
-        name = source.shown.rstrip("/").rpartition("/")[2]
-        real, shown = f"{real.rstrip('/')}/{name}", f"{shown.rstrip('/')}/{name}"
-        if files.exists(real):
-            raise ValueError(f"Destination path '{shown}' already exists")
+    if real != target.real and files.exists(real):
+        raise ValueError(f"Destination path '{shown}' already exists")
     if directory and (real + "/").startswith(source.real + "/"):
         raise ValueError(f"Cannot move a directory '{source.shown}' into itself '{target.shown}'.")
-    if not files.exists(parent_of(real)):
-        raise _error(errno.ENOENT, shown)
-    if files.stat(parent_of(real)).kind != "directory" or (directory and files.exists(real)):
+    _check_parent(files, real, shown)
+    if directory and files.exists(real):
         raise _error(errno.ENOTDIR, shown)
     files.rename(source.real, real)
 
 
-def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`DeleteFileTool`: `os.remove`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
     if not files.exists(path.real):
-        return text_answer(f"Error: no such file or directory: {path.given}")
-
-    def action() -> str:
-        if files.lstat(path.real).kind == "directory":
-            raise _error(errno.EISDIR, path.shown)
-        files.remove(path.real)
-        turn.live.note_file_change()
-        return f"File deleted successfully: {path.given}."
-
-    return _text_or_error(action)
+        return f"Error: no such file or directory: {path.given}"
+    if files.lstat(path.real).kind == "directory":
+        raise _error(errno.EISDIR, path.shown)
+    files.remove(path.real)
+    turn.live.note_file_change()
+    return f"File deleted successfully: {path.given}."
 
 
-def file_search(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def file_search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`FileSearchTool`: `os.walk`, a directory's own files before those below."""
     path, pattern = _Path(turn, arguments.get("dir_path", ".")), arguments["pattern"]
     found = _search(turn.live.files, path.real, "", pattern)
-    return text_answer(
-        "\n".join(found) or f"No files found for pattern {pattern} in directory {path.given}"
-    )
+    return "\n".join(found) or f"No files found for pattern {pattern} in directory {path.given}"
 
 
 def _search(files: LiveFiles, real: str, prefix: str, pattern: str) -> list[str]:
@@ -263,3 +228,69 @@ def _search(files: LiveFiles, real: str, prefix: str, pattern: str) -> list[str]
         if files.lstat(inner).kind == "directory":
             found += _search(files, inner, f"{prefix}{name}/", pattern)
     return found
+
+
+_SHELL = "/bin/sh"
+
+_SAID = re.compile(r"(?m)^bash: (?:-c: )?line (\d+): (.*)$(?:\n(?=bash: -c: line \d+: `))?")
+_ECHOED = re.compile(r"(?m)^bash: -c: line \d+: `.*(?:\n|$)")
+
+_TEXTS: tuple[tuple[str, str], ...] = (
+    (r"(\S+): command not found", r"\1: not found"),
+    (
+        r"cd: (.+): (?:No such file or directory|Not a directory|Permission denied)",
+        r"cd: can't cd to \1",
+    ),
+    (r"(\S+): unbound variable", r"\1: parameter not set"),
+    (r"(\S+): readonly variable", r"\1: is read only"),
+    (r"((?:test|\[): )(.+): integer expression expected", r"\1Illegal number: \2"),
+    (r"local: can only be used in a function", "local: not in a function"),
+    (r"printf: (.+): invalid number", r"printf: \1: expected numeric value"),
+    (r"exit: (.+): numeric argument required", r"exit: Illegal number: \1"),
+    (r"kill: (.+): no such job", r"kill: No such job: \1"),
+    (r"export: `([^=]+).*': not a valid identifier", r"export: \1: bad variable name"),
+    (r"(.+): division by 0 .*", r'arithmetic expression: division by zero: "\1"'),
+    (r"(\S+): Is a directory", r"\1: Permission denied"),
+)
+
+
+def in_dash_words(text: str, script: str) -> str:
+    """`text`, with bash's own messages about `script` as dash would put them."""
+
+    def put(found: re.Match[str]) -> str:
+        line, said = int(found[1]), found[2]
+        if "syntax error" in said or "unexpected EOF" in said:
+            return _syntax(line, said, script) + ("\n" if found[0].endswith("\n") else "")
+        return f"{_SHELL}: {line}: {_put(said, script)}" + ("\n" if found[0].endswith("\n") else "")
+
+    return _SAID.sub(put, _ECHOED.sub("", text))
+
+
+def _put(said: str, script: str) -> str:
+    for pattern, put in _TEXTS:
+        if (found := re.fullmatch(pattern, said)) is not None:
+            return found.expand(put)
+    missing = re.fullmatch(r"(.+): No such file or directory", said)
+    return said if missing is None else _missing(missing[1], script)
+
+
+def _missing(path: str, script: str) -> str:
+    """What was wanted of a path that is not there shows in the script."""
+    name = f"[\"']?{re.escape(path)}"
+    forms: tuple[tuple[str, str], ...] = (
+        (rf">\s*{name}", f"cannot create {path}: Directory nonexistent"),
+        (rf"<\s*{name}", f"cannot open {path}: No such file"),
+        (rf"(?:^|[;&|\s])\.\s+{name}", f".: cannot open {path}: No such file"),
+    )
+    return next((text for form, text in forms if re.search(form, script)), f"{path}: not found")
+
+
+def _syntax(line: int, said: str, script: str) -> str:
+    if "unexpected EOF while looking for matching" in said:
+        return f"{_SHELL}: {line}: Syntax error: Unterminated quoted string"
+    token = re.search(r"unexpected token `(.+)'", said)
+    if token is not None and token[1] != "newline":
+        return f'{_SHELL}: {line}: Syntax error: "{token[1]}" unexpected'
+    ended = token is None or line == script.rstrip("\n").count("\n") + 1
+    at = line if token else line - 1
+    return f"{_SHELL}: {at}: Syntax error: {'end of file' if ended else 'newline'} unexpected"

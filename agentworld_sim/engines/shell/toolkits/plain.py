@@ -1,5 +1,4 @@
-"""Shells of no maker: a terminal that takes keystrokes, bash that takes a command, and a shell with its
-streams apart, which is for the command line and for programs."""
+"""Shells of no maker: a terminal for keystrokes, bash for a command, and a shell with its streams apart, for programs."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell.live_files import quoted
-from agentworld_sim.engines.shell.live_shell import Keep, ShellRun
+from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.toolkits._answers import text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
@@ -85,5 +84,4 @@ def run_script(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 
 def run_in_session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    keep: Keep = "all"
-    return _observation(turn.run(arguments["command"], keep=keep))
+    return _observation(turn.run(arguments["command"], keep="all"))

@@ -1,0 +1,304 @@
+"""Options that several commands share, the worlds and models that they name, and options that are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+import click
+
+from agentworld_sim.errors import UnknownWorldError, UsageError
+
+if TYPE_CHECKING:
+    from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.store import WorldStore
+    from agentworld_sim.world import World
+
+F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+
+
+world_argument = click.argument("world_id", metavar="ID")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+
+
+def asynchronous(command: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A command that is a coroutine function."""
+
+    @wraps(command)
+    def run(*arguments: P.args, **options: P.kwargs) -> None:
+        asyncio.run(command(*arguments, **options))
+
+    return run
+
+
+def with_options(command: F, *options: Callable[[F], F]) -> F:
+    """The command with these options, in their order in the help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def world_options(command: F) -> F:
+    """`--world`, `--scenario`, `--from` and `--seed`."""
+    return with_options(
+        command,
+        click.option(
+            "--world",
+            "world_id",
+            metavar="ID",
+            envvar="AGENTWORLD_WORLD",
+            help="Keep the state in this world; it is made if it does not exist.",
+        ),
+        click.option(
+            "--scenario",
+            metavar="FILE",
+            help="Begin with this scenario: a file, or the name of a shipped one.",
+        ),
+        click.option(
+            "--from",
+            "folder",
+            metavar="DIR",
+            type=click.Path(path_type=Path),
+            help="Begin with the files of this folder of yours (they are copied, never changed).",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), help="Seed of the random source."),
+    )
+
+
+async def named_world(
+    world_id: str | None,
+    scenario: str | None,
+    folder: Path | None,
+    seed: int | None,
+    model_choice: ModelChoice,
+) -> World:
+    """The world that `world_options` describe: reopened if it exists, else made.
+
+    Raises:
+        UsageError: the options contradict each other, or describe a beginning for a world that has
+            begun already.
+    """
+    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.store import MemoryStore, open_store
+    from agentworld_sim.world import World
+
+    if scenario and folder:
+        raise UsageError("--scenario and --from both say how to begin. Give one of them.")
+    model = model_choice.find()
+    store: WorldStore = open_store() if world_id else MemoryStore()
+    if world_id and _exists(store, world_id):
+        given = "--scenario" if scenario else "--from" if folder else "--seed"
+        if scenario or folder or seed is not None:
+            raise UsageError(
+                f"the world {world_id!r} exists already, and {given} says how to begin one. Leave"
+                f" {given} out, choose another id, or `agentworld world rm {world_id}` first."
+            )
+        return await World.open(world_id, store=store, model=model)
+    chosen = None
+    if scenario:
+        chosen = Scenario.load(scenario)
+    elif folder:
+        chosen = Scenario.from_directory(folder, domains=("terminal", "swe"))
+    return await World.create(chosen, id=world_id, store=store, seed=seed, model=model)
+
+
+def _exists(store: WorldStore, world_id: str) -> bool:
+    try:
+        store.world(world_id)
+    except UnknownWorldError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """What the options say."""
+
+    url: str | None = None
+    name: str | None = None
+    prompts: Path | None = None
+    max_tokens: int | None = None
+    token_budget: int | None = None
+    thinking: bool | None = None
+    examples: Path | None = None
+    samples: int | None = None
+    logprobs: bool | None = None
+    calibration: Path | None = None
+    threshold: float | None = None
+    second_model: str | None = None
+    reasks: int | None = None
+    structured: str | None = None
+
+    def find(self) -> WorldModel | None:
+        """The model that options and environment name, if any.
+
+        Raises:
+            UsageError: an option is not usable; or one is given, and no URL.
+        """
+        if self.url is not None and not self.url.strip():
+            raise UsageError(
+                "--model-url is empty. Give the model's URL, for example http://127.0.0.1:8000/v1, or"
+                " leave the option out."
+            )
+        others = {key: value for key, value in asdict(self).items() if key not in ("url", "name")}
+        if not (self.url or os.environ.get("AGENTWORLD_MODEL_URL")):
+            given = [
+                f"--{'no-' if value is False else ''}{name}".replace("_", "-")
+                for name, value in others.items()
+                if value is not None
+            ]
+            given += ["--model"] * bool(self.name)
+            if given:
+                raise UsageError(
+                    f"{given[0]} is about a language world model, and none is named. Give its URL:"
+                    " --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
+                )
+            return None
+        from agentworld_sim.imagination import WorldModel
+
+        return WorldModel.find(url=self.url, model=self.name, **others)
+
+
+def model_options(command: F) -> F:
+    """`--model-url`, `--model` and how it is asked; the command gets them as `model_choice`."""
+
+    @wraps(command)
+    def with_choice(*arguments: Any, **options: Any) -> Any:
+        said = {one.name: options.pop(f"model_{one.name}", None) for one in fields(ModelChoice)}
+        return command(*arguments, model_choice=ModelChoice(**said), **options)
+
+    return with_options(
+        cast("F", with_choice),
+        click.option(
+            "--model-url",
+            metavar="URL",
+            help="Imagine what cannot be computed with the language world model served here"
+            " (AGENTWORLD_MODEL_URL; its key: AGENTWORLD_API_KEY).",
+        ),
+        click.option(
+            "--model",
+            "model_name",
+            metavar="NAME",
+            help="The model's name as served (AGENTWORLD_MODEL); needed where several are.",
+        ),
+        click.option(
+            "--prompts",
+            "model_prompts",
+            metavar="DIR",
+            type=click.Path(path_type=Path),
+            help="Prompt templates of your own: DIR/<domain>/system_prompt.txt (AGENTWORLD_PROMPTS).",
+        ),
+        click.option(
+            "--max-tokens",
+            "model_max_tokens",
+            type=click.IntRange(min=1),
+            help="Most tokens of one reply.",
+        ),
+        click.option(
+            "--token-budget",
+            "model_token_budget",
+            type=click.IntRange(min=1),
+            help="Most tokens a world may use.",
+        ),
+        click.option(
+            "--thinking/--no-thinking",
+            "model_thinking",
+            default=None,
+            help="Whether the model thinks first.",
+        ),
+        click.option(
+            "--examples",
+            "model_examples",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Tell it calls like the one it is asked about (`agentworld bench examples`).",
+        ),
+        click.option(
+            "--samples",
+            "model_samples",
+            type=click.IntRange(min=1),
+            help="Ask it so often and take what most answers say.",
+        ),
+        click.option(
+            "--calibration",
+            "model_calibration",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="How sure an answer is (`agentworld bench calibrate`).",
+        ),
+        click.option(
+            "--threshold",
+            "model_threshold",
+            type=click.FloatRange(0, 1),
+            help="Take no answer that is less sure: ask --model-2, or fail.",
+        ),
+        click.option(
+            "--model-2", "model_second_model", metavar="NAME", help="The model that is asked then."
+        ),
+    )
+
+
+def check_store(
+    context: click.Context, parameter: click.Parameter, where: str | None
+) -> str | None:
+    """What the option names, unless everybody on this machine would see a password in it.
+
+    Raises:
+        UsageError: it holds one.
+    """
+    from agentworld_sim.store.urls import has_password
+
+    if where is not None and has_password(where):
+        raise UsageError(
+            "--store holds a password, and every user of this machine can read a command line. Put the"
+            " URL into AGENTWORLD_STORE, or the password into PGPASSWORD or ~/.pgpass."
+        )
+    return where
+
+
+store_option = click.option(
+    "--store",
+    metavar="FILE|URL",
+    callback=check_store,
+    help="Keep worlds in this file or PostgreSQL database instead of AGENTWORLD_STORE or your own store.",
+)
+"""`--store`, without a password."""
+
+
+def removed_options(replacements: Mapping[str, str]) -> Callable[[F], F]:
+    """Takes options that are gone, with or without a value, and refuses them.
+
+    Args:
+        replacements: The options as they were written, `--verbose -v`, each with what to do instead.
+    """
+
+    def add(command: F) -> F:
+        for option, replacement in replacements.items():
+            # With an optional value: some were flags.
+            command = click.option(
+                *option.split(),
+                flag_value="",
+                is_flag=False,
+                hidden=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_refusal(replacement),
+            )(command)
+        return command
+
+    return add
+
+
+def _refusal(replacement: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    def refuse(context: click.Context, option: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise UsageError(f"{option.opts[0]} is gone. {replacement}")
+
+    return refuse

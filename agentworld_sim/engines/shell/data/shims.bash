@@ -1,0 +1,172 @@
+# Functions that stand before commands of the embedded shell for the length of a script, where its text
+# asks for it (`bash_shims.py`). /proc/self/exe is the command of ours that they call; `@ABSENT@` and
+# `@NAMES@` are filled in. A function can pass bytes through, which a command written in Python cannot.
+
+about() {  # Stands before every command that is asked for its version.
+  if [ $# = 1 ] && { [ "$1" = --version ] || [ "$1" = --help ]; }; then
+    /proc/self/exe about @NAME@ "$1"
+  else
+    builtin command @NAME@ "$@"
+  fi
+}
+
+# Programs that ask for the time, or for chance.
+
+awk() {
+  eval "builtin command awk $(/proc/self/exe awk "$@")"
+}
+
+jq() {
+  eval "builtin command jq $(/proc/self/exe jq "$@")"
+}
+
+printf() {
+  eval "builtin printf $(/proc/self/exe printf "$@")"
+}
+
+sleep() {
+  local __then=$EPOCHSECONDS
+  builtin command sleep "$@"
+  local __code=$?
+  eval "$(/proc/self/exe clock)"
+  SECONDS=$((SECONDS + EPOCHSECONDS - __then))
+  return $__code
+}
+
+openssl() {
+  if [ "$1" = rand ]; then /proc/self/exe "$@"; else builtin command openssl "$@"; fi
+}
+
+sort() {
+  case " $* " in
+    *" -"*R* | *random-sort*) /proc/self/exe sort "$@" ;;
+    *) builtin command sort "$@" ;;
+  esac
+}
+
+dd() {  # The embedded one takes the host's entropy for a device of this very name.
+  builtin command dd "${@/#if=\/dev\//if=\/dev\/.\/}"
+}
+
+# What the embedded commands do in another way.
+
+grep() {
+  eval "builtin command grep $(/proc/self/exe grep "$@")"
+}
+
+cmp() {
+  case " $* " in
+    *" - "*) builtin command cmp "$@" ;;
+    *" "[!-]*" "[!-]*) /proc/self/exe cmp "$@" ;;
+    *) builtin command cmp "$@" ;;
+  esac
+}
+
+tee() {
+  local __a __ok=() __code=0
+  for __a in "$@"; do
+    case "$__a" in
+      -* | /dev/*) __ok+=("$__a") ;;
+      *)
+        if [ -d "$__a" ]; then
+          echo "tee: $__a: Is a directory" >&2
+          __code=1
+        elif [ "$__a" != "${__a%/*}" ] && [ ! -d "${__a%/*}/" ]; then
+          echo "tee: $__a: No such file or directory" >&2
+          __code=1
+        else
+          __ok+=("$__a")
+        fi
+        ;;
+    esac
+  done
+  builtin command tee "${__ok[@]}" || __code=1
+  return $__code
+}
+
+umask() {
+  builtin umask "$@"
+  local __code=$?
+  /proc/self/exe umask "$BASH_SUBSHELL" "$(builtin umask)"
+  return $__code
+}
+
+tar() {  # Archives that go through a pipe are bytes, which only the embedded command can pass on.
+  case " $* " in
+    *" - "* | *"f- "* | *=-\ *) builtin command tar "$@" ;;
+    " --"* | *" -"*f* | *" --file"* | " "[a-zA-Z]*f* | "  ") /proc/self/exe tar "$@" ;;
+    *) builtin command tar "$@" ;;
+  esac
+}
+
+gzip() {  # Files only, and nothing to standard output.
+  local __a __n=0
+  for __a in "$@"; do
+    case "$__a" in
+      - | --stdout | --to-stdout | -c* | -[!-]*c*) __n=0; break ;;
+      -*) ;;
+      *) __n=1 ;;
+    esac
+  done
+  if [ $__n = 1 ]; then
+    /proc/self/exe @NAME@ "$@"
+  elif [ "$*" = -t ]; then
+    builtin command gzip -dc > /dev/null
+  else
+    builtin command @NAME@ "$@"
+  fi
+}
+
+# A shell that nobody types into keeps no history.
+
+history() {
+  :
+}
+
+fc() {
+  echo "bash: line 1: fc: history specification out of range" >&2
+  return 1
+}
+
+# What there is.
+
+compgen() {
+  builtin compgen "$@" | /proc/self/exe compgen "$@" -- @NAMES@
+}
+
+command() {
+  case "$1" in
+    -[vV])
+      case " @ABSENT@ " in
+        *" $2 "*)
+          [ "$1" = -V ] && echo "bash: line 1: command: $2: not found" >&2
+          return 1
+          ;;
+      esac
+      ;;
+  esac
+  builtin command "$@"
+}
+
+type() {
+  case " @ABSENT@ " in
+    *" ${!#} "*)
+      case "$1" in
+        -*) ;;
+        *) echo "bash: line 1: type: ${!#}: not found" >&2 ;;
+      esac
+      return 1
+      ;;
+  esac
+  builtin type "$@"
+}
+
+hash() {
+  case " @ABSENT@ " in
+    *" ${!#} "*)
+      echo "bash: line 1: hash: ${!#}: not found" >&2
+      return 1
+      ;;
+  esac
+  builtin hash "$@"
+}

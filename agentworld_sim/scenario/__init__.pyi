@@ -1,0 +1,41 @@
+from ._content import (
+    Base64File as Base64File,
+    CommandGoal as CommandGoal,
+    CopiedFile as CopiedFile,
+    Directory as Directory,
+    FileGoal as FileGoal,
+    FileSpec as FileSpec,
+    Goal as Goal,
+    Link as Link,
+    RecordGoal as RecordGoal,
+    TextFile as TextFile,
+    UnchangedFilesGoal as UnchangedFilesGoal,
+    UnchangedRecordsGoal as UnchangedRecordsGoal,
+)
+from ._scenario import (
+    Scenario as Scenario,
+    empty_scenario as empty_scenario,
+    in_domains as in_domains,
+    restored_scenario as restored_scenario,
+    scenario_schema as scenario_schema,
+    scenario_tools as scenario_tools,
+    shipped_scenarios as shipped_scenarios,
+    stored_text as stored_text,
+)
+from ._sections import (
+    AnswerSpec as AnswerSpec,
+    ControlSpec as ControlSpec,
+    Limits as Limits,
+    MachineSpec as MachineSpec,
+    ModelSpec as ModelSpec,
+    RoutesSpec as RoutesSpec,
+    ToolObject as ToolObject,
+    UserSpec as UserSpec,
+    declared_controls as declared_controls,
+)
+from .tables import (
+    ArgumentSpec as ArgumentSpec,
+    OperationSpec as OperationSpec,
+    OutputSpec as OutputSpec,
+    TableSpec as TableSpec,
+)
