@@ -120,7 +120,7 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     if usage.rated:
         yield (
             "confidence",
-            f"{usage.confidence:.2f} on average, of {_counted(usage.rated, 'answer')}",
+            f"{usage.confidence:.2f} on average, of {usage.rated} answers",
         )
     share = usage.cached_tokens / usage.prompt_tokens if usage.prompt_tokens else 0.0
     read = f"{usage.prompt_tokens:,} read ({share:.0%} from the server's prefix cache)"

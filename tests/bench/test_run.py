@@ -148,7 +148,7 @@ def test_the_command_asks_reports_and_calibrates(
 def test_a_source_an_environment_and_a_package_that_are_missing_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Did you mean 'bfcl'"):
         make("bfc", tmp_path, tmp_path / "out")
-    with pytest.raises(UsageError, match="is no Python environment. Make one"):
+    with pytest.raises(UsageError, match=r"is no Python environment\. Make one"):
         make("bfcl", tmp_path, tmp_path / "out")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(sys.executable)

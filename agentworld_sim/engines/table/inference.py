@@ -203,7 +203,10 @@ def plan_of(
     every = (tables or {}).get(EVERY)
     for name, table in (tables or {}).items():
         if table is not every:
-            made[name] = _override(made.get(name), table)
+            guess = made.get(name)
+            made[name] = _override(guess, table)
+            if guess is not None:
+                _rename_keys(found, guess, made[name])
     for name in said.keys() & found.keys():
         table = found[name].table
         # The scenario may give the tool to another table than its name does.
@@ -420,17 +423,36 @@ def _fits_key(name: str, parent: ToolGroup) -> bool:
     return kind not in (*STRONG, *WEAK) or own == (kind,)
 
 
+def _rename_keys(operations: dict[str, Operation], guess: Table, table: Table) -> None:
+    """Has arguments that name a record by the key that was guessed name it by the table's own."""
+    if len(guess.key) != 1 or len(table.key) != 1 or guess.key == table.key:
+        return
+    for tool, operation in operations.items():
+        if operation.table == table.name:
+            arguments = {
+                name: replace(one, field=table.key[0])
+                if one.role == "key" and one.field == guess.key[0]
+                else one
+                for name, one in operation.arguments.items()
+            }
+            operations[tool] = replace(operation, arguments=arguments)
+
+
 def _override(inferred: Table | None, said: Table) -> Table:
     """A table with what a scenario says in place of what was inferred."""
     if inferred is None:
         return said
+    key = inferred.key if said.key is DEFAULT_KEY else said.key
+    # An `id` that was only taken for the key is no field of records that have another.
+    guesses = ({*inferred.key} & {*DEFAULT_KEY}) - {*key, *said.fields}
+    fields = {name: field for name, field in inferred.fields.items() if name not in guesses}
     return replace(
         inferred,
         name=said.name,
-        key=inferred.key if said.key is DEFAULT_KEY else said.key,
+        key=key,
         scope=said.scope or inferred.scope,
-        fields={**inferred.fields, **said.fields},
-        required=said.required or inferred.required,
+        fields={**fields, **said.fields},
+        required=said.required or tuple(one for one in inferred.required if one not in guesses),
         parents=said.parents or inferred.parents,
         generated_key=said.generated_key and inferred.generated_key,
         records=said.records,

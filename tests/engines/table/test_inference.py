@@ -176,3 +176,16 @@ def test_a_binding_that_is_asked_for_says_what_an_odd_name_does() -> None:
     operation = plan.operations["whos_there"]
     assert (operation.does, operation.table) == ("list", "contacts")
     assert operation.arguments == {"limit": Argument("limit")}
+
+
+def test_a_key_that_a_scenario_names_takes_the_place_of_a_guessed_one() -> None:
+    def tool(name: str, field: str) -> ToolSpec:
+        schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
+        return ToolSpec(name=name, input_schema=schema, domain="mcp")
+
+    tools = [tool("create_order", "article"), tool("get_order", "order_id")]
+    assert plan_of(tools).tables["orders"].key == ("id",)
+    plan = plan_of(tools, tables={"orders": Table(name="orders", key=("order_id",))})
+    assert plan.tables["orders"].key == ("order_id",)
+    assert "id" not in (*plan.tables["orders"].fields, *plan.tables["orders"].required)
+    assert plan.operations["get_order"].arguments["order_id"].field == "order_id"
