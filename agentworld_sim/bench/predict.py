@@ -47,7 +47,11 @@ class SessionPlayer:
     """A recorded session as a world, in which any of its calls can be asked again."""
 
     def __init__(
-        self, session: RecordedSession, world: World, records: TableEngine, refs: Sequence[WorldRef]
+        self,
+        session: RecordedSession,
+        world: World,
+        records: RecordedTables,
+        refs: Sequence[WorldRef],
     ) -> None:
         self._session = session
         self._world = world
@@ -67,7 +71,7 @@ class SessionPlayer:
             with_records: Whether it is shown the records that matter, and may change them.
         """
         scenario = _scenario(session)
-        records = TableEngine(
+        records = RecordedTables(
             tables={name: spec.to_table(name) for name, spec in scenario.tables.items()}
         )
         engine = RecordedEngine(session, records)
@@ -127,13 +131,27 @@ class SessionPlayer:
         }
 
 
+class RecordedTables(TableEngine):
+    """The records of a recorded state, as they were: nothing is inferred from tools, and nothing is added."""
+
+    def view(
+        self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]
+    ) -> str:
+        return super().view(state, call, tool, {})
+
+    def changes(
+        self, state: WorldState, tools: Mapping[str, ToolSpec], operations: Sequence[Any]
+    ) -> Mapping[str, Any]:
+        return super().changes(state, {}, operations)
+
+
 class RecordedEngine:
     """Implements `Engine`: says again what the environment said, one call after another."""
 
     name = "recorded"
     route: Literal["compute"] = "compute"
 
-    def __init__(self, session: RecordedSession, records: TableEngine) -> None:
+    def __init__(self, session: RecordedSession, records: RecordedTables) -> None:
         self._transitions = list(session.transitions())
         self._records = records
 
