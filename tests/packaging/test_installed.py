@@ -126,9 +126,12 @@ def test_a_model_that_is_not_asked_loads_no_sdk(tmp_path: Path) -> None:
 def test_importing_reads_no_environment_and_sets_up_no_logging(tmp_path: Path) -> None:
     code = (
         "import os, logging\n"
+        # lazy-loader looks for a switch of its own.
         "class Watched(dict):\n"
         "    def __getitem__(self, key): raise SystemExit(f'read {key}')\n"
-        "    def get(self, key, default=None): raise SystemExit(f'read {key}')\n"
+        "    def get(self, key, default=None):\n"
+        "        if key != 'EAGER_IMPORT': raise SystemExit(f'read {key}')\n"
+        "        return default\n"
         "    def __contains__(self, key): raise SystemExit(f'read {key}')\n"
         "os.environ = Watched()\n"
         "import agentworld_sim\n"

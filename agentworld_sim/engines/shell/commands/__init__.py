@@ -50,16 +50,16 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
 """The module and the function of each command."""
 
 
-def _imported_when_called(module: str, function: str) -> Command:
+def late_command(module: str, function: str) -> Command:
+    """A function of a module beside this one, which is imported when it is called."""
+
     def command(call: CommandCall) -> CommandResult:
         return getattr(import_module(f"{__name__}.{module}"), function)(call)
 
     return command
 
 
-COMMANDS: Mapping[str, Command] = {
-    name: _imported_when_called(*place) for name, place in FUNCTIONS.items()
-}
+COMMANDS: Mapping[str, Command] = {name: late_command(*place) for name, place in FUNCTIONS.items()}
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
 IN_ORDER = frozenset(_IN_ORDER.split())

@@ -9,13 +9,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell.commands import late_command
 from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
-from agentworld_sim.engines.shell.commands.diff_cmp import cmp
-from agentworld_sim.engines.shell.commands.find_xargs import answer as find_answer
-from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
-from agentworld_sim.engines.shell.commands.tar import tar
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.programs import MISSING, version_text
@@ -185,12 +182,12 @@ def _umask(call: CommandCall) -> CommandResult:
 
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
-    "cmp": _as_tool(cmp),
-    "find": _as_tool(find_answer),
+    "cmp": _as_tool(late_command("diff_cmp", "cmp")),
+    "find": _as_tool(late_command("find_xargs", "answer")),
     "grep": _grep,
-    "gunzip": _as_tool(gunzip),
-    "gzip": _as_tool(gzip),
-    "tar": _as_tool(tar),
+    "gunzip": _as_tool(late_command("gzip", "gunzip")),
+    "gzip": _as_tool(late_command("gzip", "gzip")),
+    "tar": _as_tool(late_command("tar", "tar")),
     "umask": _umask,
     "about": _about,
     "awk": _awk,
