@@ -31,7 +31,7 @@ PROPERTIES = set("property cached_property override".split())
 NAMES_AGAIN = set("__init__.py __main__.py _command.py _main.py plugin.py".split())
 """Files that say the same in every package: its entry, its commands, its plugin."""
 
-TOOLKITS = set("deepagents.py gemini_cli.py langchain.py plain.py".split())
+TOOLKITS: set[str] = set("deepagents.py gemini_cli.py langchain.py plain.py".split())
 """Files named like a maker of tools, in `toolkits` (its tools) and in `engines/shell/toolkits` (what answers them)."""
 
 
@@ -71,5 +71,5 @@ def test_no_name_is_a_bare_participle() -> None:
 
 def test_no_file_name_occurs_twice() -> None:
     count = Counter(file.name for file in files() if file.name not in NAMES_AGAIN)
-    allowed = dict.fromkeys(TOOLKITS, 2)
+    allowed: dict[str, int] = dict.fromkeys(TOOLKITS, 2)
     assert {name for name, times in count.items() if times > allowed.get(name, 1)} == set()
