@@ -276,7 +276,7 @@ def _group_step(kind: str, options: Sequence[Sequence[_Step]]) -> _Step:
             after |= now
         return after
 
-    def repeated(name: str, reached: set[int]) -> set[int]:
+    def many_times(name: str, reached: set[int]) -> set[int]:
         found = once(name, reached)
         new = found
         while new:
@@ -293,8 +293,8 @@ def _group_step(kind: str, options: Sequence[Sequence[_Step]]) -> _Step:
         case "?":
             return lambda name, reached: reached | once(name, reached)
         case "+":
-            return repeated
+            return many_times
         case "*":
-            return lambda name, reached: reached | repeated(name, reached)
+            return lambda name, reached: reached | many_times(name, reached)
         case _:
             return otherwise
