@@ -29,7 +29,7 @@ TOOL = ToolSpec(
     },
 )
 MCP = domain("mcp")
-SYSTEM = PromptSet.shipped().system("mcp", tools=[TOOL])
+SYSTEM = PromptSet.default().system("mcp", tools=[TOOL])
 SMALL = 20_000
 """Tokens of prompt that a context of 24,000 leaves beside a reply of 4,000."""
 

@@ -13,7 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, cast
 
-from agentworld_sim.cassette._answers import Key, Place, short_digest, without_volatile
+from agentworld_sim.cassette._recorded_answers import Key, Place, short_digest, without_volatile
 from agentworld_sim.ports import QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.redaction.records import Redaction

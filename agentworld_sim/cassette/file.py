@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar, cast
 
 import yaml
 
-from agentworld_sim.cassette._answers import Answers, Entry, Key, MalformedEntry
+from agentworld_sim.cassette._recorded_answers import Answers, Entry, Key, MalformedEntry
 from agentworld_sim.cassette._yaml import Block, dump, loader
 from agentworld_sim.errors import UsageError
 from agentworld_sim.redaction.records import Redaction

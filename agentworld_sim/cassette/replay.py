@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from agentworld_sim.cassette._answers import Answers, CassetteMiss, Key, miss, short_digest
 from agentworld_sim.cassette._keys import Keys
+from agentworld_sim.cassette._recorded_answers import Answers, CassetteMiss, Key, miss, short_digest
 from agentworld_sim.cassette.file import Cassette
 from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import Blobs

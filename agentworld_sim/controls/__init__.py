@@ -1,6 +1,6 @@
 """Controls: perturbations enforced in code, as middleware around the answering of calls.
 
-One file per kind of control; `agentworld_sim/ports/controls.py` holds what they have in common,
+One file per kind of control; `agentworld_sim/ports/steps.py` holds what they have in common,
 `control_list.py` their names in scenarios and which of them hold in a state.
 """
 

@@ -16,7 +16,7 @@ from agentworld_sim.domains.text import fence
 from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
 from agentworld_sim.ports import Part, Prompt, PromptContext
-from agentworld_sim.redaction.environment import masked
+from agentworld_sim.redaction.environment import mask_secrets
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 
@@ -104,7 +104,7 @@ class Conversation:
             messages[-1] = ChatMessage("user", f"{last.content}\n\n{correction_text(correction)}")
         if self.secrets:
             return tuple(
-                ChatMessage(one.role, masked(one.content, self.secrets)) for one in messages
+                ChatMessage(one.role, mask_secrets(one.content, self.secrets)) for one in messages
             )
         return tuple(messages)
 

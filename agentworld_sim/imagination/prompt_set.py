@@ -99,7 +99,7 @@ class PromptSet:
     """Where they come from, for messages."""
 
     @classmethod
-    def shipped(cls) -> PromptSet:
+    def default(cls) -> PromptSet:
         """The prompts that come with this package."""
         return cls(SHIPPED_VERSION, _shipped_templates())
 

@@ -182,7 +182,8 @@ class AskLoop(Generic[T]):
         settings = self.model.settings
         limit = settings.context_tokens
         if limit is None:
-            limit = (await self.model.client.served()).context_tokens or DEFAULT_CONTEXT_TOKENS
+            served = await self.model.client.served_model()
+            limit = served.context_tokens or DEFAULT_CONTEXT_TOKENS
         reserved = min(settings.max_tokens, max(1, limit // 2))
         for overflow in range(OVERFLOWS + 1):
             budget = min(limit - reserved, self._most_tokens or limit)
@@ -339,7 +340,7 @@ class WorldModel:
         self.settings = settings
         if prompts is None:
             folder = settings.prompts
-            prompts = PromptSet.shipped() if folder is None else PromptSet.load(folder)
+            prompts = PromptSet.default() if folder is None else PromptSet.load(folder)
         self.prompts = prompts
         self.client = ChatClient(settings)
         self._users: WeakSet[object] = WeakSet()
@@ -360,7 +361,7 @@ class WorldModel:
         """The model's name at the server, as far as it was chosen."""
         return self.settings.model or ""
 
-    def limited(self, **changes: Any) -> WorldModel:
+    def with_limits(self, **changes: Any) -> WorldModel:
         """The same model with a scenario's limits, on the same connections and cache.
 
         What was chosen for the model itself holds: a limit counts where the model has the default.
@@ -389,12 +390,12 @@ class WorldModel:
 
         Args:
             prompt_context: What the scenario tells it.
-            limits: The scenario's; see `limited`.
+            limits: The scenario's; see `with_limits`.
 
         Raises:
             UsageError: a file that the settings name cannot be read.
         """
-        model = self.limited(**(limits or {}))
+        model = self.with_limits(**(limits or {}))
         return with_parts(ModelImaginer(model, prompt_context), model.settings, prompt_context)
 
     def acquire(self, user: object) -> None:

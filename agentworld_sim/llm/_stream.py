@@ -56,7 +56,7 @@ def too_large(what: str) -> MalformedReply:
     )
 
 
-def broken_off(how: str) -> MalformedReply:
+def broken_reply(how: str) -> MalformedReply:
     """A reply that ended before its end."""
     return MalformedReply(how, " Look into the server's log.", temporary=True)
 
@@ -195,9 +195,9 @@ class ReplyReader:
         if self.finish_reason == "content_filter":
             raise FilteredReply
         if self.finish_reason in BROKEN_OFF:
-            raise broken_off(f"broke off its reply (finish_reason {self.finish_reason!r})")
+            raise broken_reply(f"broke off its reply (finish_reason {self.finish_reason!r})")
         if not self.finish_reason and not (self.done and self.size):
-            raise broken_off("closed the connection in the middle of a reply")
+            raise broken_reply("closed the connection in the middle of a reply")
 
     def _take(self, chunk: Mapping[str, Any], part: str) -> None:
         if chunk.get("usage"):

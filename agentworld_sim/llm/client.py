@@ -88,7 +88,7 @@ class ChatClient:
             UsageError: the seed is none, or the key cannot be sent.
         """
         began = time.perf_counter()
-        model = self.settings.model or (await self.served()).name
+        model = self.settings.model or (await self.served_model()).name
         sent = PreparedRequest.of(request, self.settings, model)
         if (known := self._cache.get(sent.key)) is not None:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
@@ -114,7 +114,7 @@ class ChatClient:
         Raises:
             ModelFailure: as `ask`, or what came is no completion.
         """
-        model = self.settings.model or (await self.served()).name
+        model = self.settings.model or (await self.served_model()).name
         body = json.dumps({"model": model, **fields}).encode()
         connections = await self._server.of_this_loop()
         async with connections.slots:
@@ -142,10 +142,10 @@ class ChatClient:
 
     async def forget(self, request: ChatRequest) -> None:
         """Does not answer an equal request from memory: its reply could not be used."""
-        model = self.settings.model or (await self.served()).name
+        model = self.settings.model or (await self.served_model()).name
         self._cache.drop(PreparedRequest.of(request, self.settings, model).key)
 
-    async def served(self) -> ServedModel:
+    async def served_model(self) -> ServedModel:
         """The model that is asked, as the server describes it. Asked of the server once.
 
         A server without a list of models is taken at the word of the settings.

@@ -11,59 +11,6 @@ write one.
 | a store | `WorldStore` | `World.create(store=…)` | stores.md |
 """
 
-from agentworld_sim.ports.questions import (
-    ImaginedValue,
-    Imaginer,
-    Part,
-    Prompt,
-    PromptContext,
-    Question,
-    QuestionKey,
-    WorldImaginer,
-    whole_answer,
-)
-from agentworld_sim.ports.steps import (
-    Answer,
-    BindsTogether,
-    Check,
-    CheckInput,
-    Control,
-    Engine,
-    EngineSession,
-    Judge,
-    MovableSession,
-    Next,
-    OnDelta,
-    StepContext,
-    accept_unchecked,
-)
-from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
+import lazy_loader
 
-__all__ = [
-    "Answer",
-    "BindsTogether",
-    "Check",
-    "CheckInput",
-    "Control",
-    "Engine",
-    "EngineSession",
-    "ImaginedValue",
-    "Imaginer",
-    "Judge",
-    "MovableSession",
-    "NewBlobs",
-    "Next",
-    "OnDelta",
-    "Origin",
-    "Part",
-    "Prompt",
-    "PromptContext",
-    "Question",
-    "QuestionKey",
-    "StepContext",
-    "WorldImaginer",
-    "WorldRecord",
-    "WorldStore",
-    "accept_unchecked",
-    "whole_answer",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -180,7 +180,7 @@ class WorldImaginer(Protocol):
 
         Args:
             prompt_context: What the scenario tells it.
-            limits: How much the scenario lets a model think, write and use; see `WorldModel.limited`.
+            limits: How much the scenario lets a model think, write and use; see `WorldModel.with_limits`.
         """
         ...
 

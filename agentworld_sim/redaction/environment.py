@@ -36,7 +36,7 @@ def secrets_of(env: Mapping[str, str]) -> frozenset[str]:
     )
 
 
-def masked(text: str, secrets: Iterable[str]) -> str:
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """`text` without the secrets."""
     # The longest first: one may be the beginning of another.
     for secret in sorted(secrets, key=len, reverse=True):

@@ -117,11 +117,11 @@ class Redaction:
                 self.counts["secret"] += text.count(secret)
                 text = text.replace(secret, _mark("secret"))
         for kind, shape in _SHAPES:
-            text = shape.sub(lambda _, kind=kind: self._taken(kind), text)
+            text = shape.sub(lambda _, kind=kind: self._count_mark(kind), text)
         if "://" in text:
-            text = _URL.sub(lambda m: f"{m[1]}:{self._taken('password')}", text)
-        text = _SCHEME.sub(lambda m: f"{m[1]}{m[2]}{self._taken('token')}", text)
-        return _BARE.sub(self._said, _QUOTED.sub(self._said, text))
+            text = _URL.sub(lambda m: f"{m[1]}:{self._count_mark('password')}", text)
+        text = _SCHEME.sub(lambda m: f"{m[1]}{m[2]}{self._count_mark('token')}", text)
+        return _BARE.sub(self._mask_match, _QUOTED.sub(self._mask_match, text))
 
     def words(self, argv: Sequence[str]) -> list[str]:
         """The words of a command without secrets: also without what stands behind `--password`."""
@@ -132,12 +132,12 @@ class Redaction:
             words.append(self.text(word))
         return words
 
-    def _said(self, found: re.Match[str]) -> str:
+    def _mask_match(self, found: re.Match[str]) -> str:
         value = found["value"]
         kind = secret_kind(found["name"], value)
         if kind is None or value.lower() in _PLAIN or MARK.search(value) or value.isdigit():
             return found[0]
-        return f"{found['name']}{found['between']}{self._taken(kind)}"
+        return f"{found['name']}{found['between']}{self._count_mark(kind)}"
 
     def _under(self, kind: str | None, value: object) -> object:
         """A value whose key is named like a secret, if `kind` says so."""
@@ -147,7 +147,7 @@ class Redaction:
             if not value or MARK.fullmatch(value):
                 return value
             self._learn(value)
-            return self._taken(kind)
+            return self._count_mark(kind)
         if isinstance(value, list):
             return [self._under(kind, one) for one in cast("list[object]", value)]
         return self.value(value)
@@ -157,7 +157,7 @@ class Redaction:
         if len(secret) >= SHORTEST and secret not in self._named:
             self._named = sorted([*self._named, secret], key=len, reverse=True)
 
-    def _taken(self, kind: str) -> str:
+    def _count_mark(self, kind: str) -> str:
         self.counts[kind] += 1
         return _mark(kind)
 

@@ -321,7 +321,7 @@ class ModelSpec(Strict):
     """How the simulated world shall behave. The agent is never shown it."""
 
     def limits(self) -> Mapping[str, Any]:
-        """How much a model may think, write and use; see `WorldModel.limited`."""
+        """How much a model may think, write and use; see `WorldModel.with_limits`."""
         names = {"thinking", "max_tokens", "thinking_tokens", "token_budget"}
         return self.model_dump(include=names)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import ArgumentsError, UsageError, nearest
-from agentworld_sim.schema.compiled import certainly_fits
+from agentworld_sim.schema.compiled_schemas import certainly_fits
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
 

@@ -158,7 +158,7 @@ class Judge:
         Raises:
             ModelFailure: the server is down, refuses the key or does not have the model.
         """
-        return (await self._client.served()).name
+        return (await self._client.served_model()).name
 
     async def rate(self, sample: PredictionSample, prediction: str) -> Judgement | Unreadable:
         """Rates the text of one predicted observation.

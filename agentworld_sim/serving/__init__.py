@@ -5,7 +5,13 @@ scripts, `agentworld_sim.serving.doctor` looks at a server.
 """
 
 from agentworld_sim.serving._command import ServerCommand
-from agentworld_sim.serving._serve import ServerFailure, ServerPlan, free_port, plan_server, serve
+from agentworld_sim.serving._server_process import (
+    ServerFailure,
+    ServerPlan,
+    free_port,
+    plan_server,
+    serve,
+)
 from agentworld_sim.serving.options import ServerOptions
 
 __all__ = [

@@ -160,7 +160,7 @@ class _Examination:
 
     async def _server(self) -> None:
         """Whether an API answers there, takes the key, serves the model, and how long a context."""
-        served = await self._client.served()
+        served = await self._client.served_model()
         self.model = served.name
         self._add("server", "ok", self._url)
         self._add("model", "ok", served.name)

@@ -28,7 +28,7 @@ bound = model.bind_tools([weather])
 reply = bound.invoke([("user", "How is Oslo?")])
 answer = weather.invoke(reply.tool_calls[0])
 print(bound.invoke([("user", "How is Oslo?"), reply, answer]).content)
-print("never said:", [message.content for message in model.unused()])
+print("never said:", [message.content for message in model.unused_messages()])
 
 try:
     ScriptedChatModel(script=[asks(town="Oslo")]).bind_tools([weather]).invoke("How is Oslo?")

@@ -8,7 +8,7 @@ from ._middleware import (
     SimulatedShellMiddleware as SimulatedShellMiddleware,
     SimulatedTools as SimulatedTools,
 )
-from ._scripted import (
+from ._scripted_chat_model import (
     ExpectedAnswer as ExpectedAnswer,
     ScriptedChatModel as ScriptedChatModel,
     ScriptMismatch as ScriptMismatch,

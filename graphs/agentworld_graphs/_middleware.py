@@ -35,7 +35,7 @@ from agentworld_graphs._thread_refs import CHANNEL, SimState, marks_of, ref_in
 from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
 from agentworld_graphs._tool_selection import Refusals, ToolSelection
 from agentworld_graphs._world_handle import ToolOptions, WorldOptions, handle_of
-from agentworld_graphs.tool_specs import (
+from agentworld_graphs.langchain_tool_specs import (
     provider_side,
     provider_side_in,
     refusal_of,

@@ -37,7 +37,7 @@ from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._simulate import METADATA_KEY, SimulatedTool
 from agentworld_graphs._tool_selection import ToolSelection
 from agentworld_graphs._world_handle import during
-from agentworld_graphs.tool_specs import provider_side_among, refusal_of
+from agentworld_graphs.langchain_tool_specs import provider_side_among, refusal_of
 from agentworld_sim import AccessRefused, AgentworldError, UsageError
 
 _let_through: ContextVar[str | None] = ContextVar("_let_through", default=None)

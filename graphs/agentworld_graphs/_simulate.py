@@ -35,7 +35,7 @@ from agentworld_graphs._world_handle import (
     handle_of,
     world_of,
 )
-from agentworld_graphs.tool_specs import bind
+from agentworld_graphs.langchain_tool_specs import bind
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -88,8 +88,8 @@ class SimulatedTool(StructuredTool):
         made = cls(
             **{name: getattr(real, name) for name in KEPT},
             args_schema=real.args_schema or real.get_input_schema(),
-            func=_unused,
-            coroutine=cast("Any", _unused),
+            func=_runtime_only,
+            coroutine=cast("Any", _runtime_only),
             handle_tool_error=real.handle_tool_error or True,
         )
         made._handle = handle_of(world)
@@ -250,7 +250,7 @@ class SimulatedTool(StructuredTool):
         return message
 
 
-def _unused(agentworld_runtime: Runtime | None = None) -> Any:
+def _runtime_only(agentworld_runtime: Runtime | None = None) -> Any:
     """A tool node reads here that it is to give us its runtime."""
     raise AssertionError("a simulated tool answers in `_run`")
 

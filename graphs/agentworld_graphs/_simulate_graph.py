@@ -31,7 +31,7 @@ from agentworld_graphs._run_context import (
 from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, TipsChannel
 from agentworld_graphs._tool_selection import Refusals, ToolSelection
 from agentworld_graphs._world_handle import ToolOptions
-from agentworld_graphs.tool_specs import (
+from agentworld_graphs.langchain_tool_specs import (
     REASON,
     is_control_tool,
     provider_side,

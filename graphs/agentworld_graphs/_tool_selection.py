@@ -13,7 +13,7 @@ from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs._simulate import SimulatedTool, simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
-from agentworld_graphs.tool_specs import (
+from agentworld_graphs.langchain_tool_specs import (
     is_control_tool,
     provider_side,
     refusal_of,

@@ -4,18 +4,6 @@
 world that is open in this process.
 """
 
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-if TYPE_CHECKING:
-    from agentworld_mcp_shim.in_memory import world_server
-
-__all__ = ["world_server"]
-
-
-def __getattr__(name: str) -> Any:
-    # Imported late: the command starts before the SDK is loaded.
-    if name in __all__:
-        from agentworld_mcp_shim import in_memory
-
-        return getattr(in_memory, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

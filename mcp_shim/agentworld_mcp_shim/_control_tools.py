@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult, TextContent
 
-from agentworld_mcp_shim._keys import owner_prefix
 from agentworld_mcp_shim._results import SIMULATED
+from agentworld_mcp_shim._world_keys import owner_prefix
 from agentworld_sim.errors import ArgumentsError, UsageError
 from agentworld_sim.runtime.world_history import new_world_id
 from agentworld_sim.schema.validate import check_arguments

@@ -193,7 +193,7 @@ class MirrorHandlers:
         began, outcome = time.perf_counter(), CallOutcome("none", "cancelled")
         try:
             async with _failures_as_errors(params.name, context):
-                result = await self._called(context, params.name, params.arguments or {})
+                result = await self._answer_call(context, params.name, params.arguments or {})
                 outcome = call_outcome(result)
                 _mark_span(outcome)
                 return result
@@ -203,9 +203,9 @@ class MirrorHandlers:
         finally:
             if self._metrics is not None:
                 known = params.name if params.name in self.mirror.tools else ""
-                self._metrics.called(known, outcome, time.perf_counter() - began)
+                self._metrics.count_call(known, outcome, time.perf_counter() - began)
 
-    async def _called(
+    async def _answer_call(
         self, context: ServerRequestContext[Any], name: str, arguments: Mapping[str, Any]
     ) -> Any:
         if self._control is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import MergedMirror, Mirror
-from agentworld_mcp_shim._snapshot import hide, load_snapshot, write_whole
+from agentworld_mcp_shim._snapshot_file import hide, load_snapshot, write_whole
 from agentworld_mcp_shim._upstream import HttpUpstream, list_upstream
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.json import canonical_json
@@ -98,7 +98,7 @@ async def _compare_with_snapshot(
             raise
         logger.warning("the snapshot %s cannot be compared: %s", target.snapshot, error)
         return
-    changed = changes(seen_in(kept), seen_in(hide(live, target.secrets())))
+    changed = changes(field_hashes(kept), field_hashes(hide(live, target.secrets())))
     if changed is not None:
         _warn_or_refuse(
             settings,
@@ -110,7 +110,7 @@ async def _compare_with_snapshot(
 
 def _compare_with_first(settings: ShimSettings, target: UpstreamTarget, live: Listing) -> None:
     """Says what the upstream lists otherwise than when it was first seen."""
-    seen = seen_in(live)
+    seen = field_hashes(live)
     trusted = trusted_tools(target.command)
     if trusted is None:
         if not settings.worlds.memory:
@@ -135,7 +135,7 @@ def _warn_or_refuse(settings: ShimSettings, text: str) -> None:
     logger.warning("%s", text)
 
 
-def seen_in(listing: Listing) -> Seen:
+def field_hashes(listing: Listing) -> Seen:
     """The hashes of what a listing says of its tools. Their order does not matter, nor do pages."""
     named: dict[str, set[tuple[tuple[str, str], ...]]] = {}
     for tool in listing.items("tools/list"):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.types import INVALID_REQUEST
 
-from agentworld_mcp_shim._keys import Run, WorldKey, is_owned, owner_prefix, world_key
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
+from agentworld_mcp_shim._world_keys import Run, WorldKey, is_owned, owner_prefix, world_key
 from agentworld_mcp_shim._worlds import WorldOpener
 from agentworld_sim.errors import AgentworldError, UnknownWorldError
 from mcp import MCPError

@@ -55,7 +55,7 @@ class UpstreamProcess:
         self.stray: deque[str] = deque(maxlen=REMEMBERED_LINES)
         """The last lines on standard output that were no messages."""
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
-        self._process = _started(self.command, {**inherited_environment(), **(env or {})})
+        self._process = _start(self.command, {**inherited_environment(), **(env or {})})
         self._closing: threading.Thread | None = None
         self._read = False
         self._ended = threading.Event()
@@ -71,7 +71,7 @@ class UpstreamProcess:
 
         return shlex.join(self.command)
 
-    def ended(self, seconds: float = 1.0) -> int | None:
+    def wait_exit_code(self, seconds: float = 1.0) -> int | None:
         """The exit code if it ended by itself, negative for a signal; waits for it for `seconds`."""
         if self._ended.wait(seconds):
             self._listener.join(seconds)
@@ -89,7 +89,8 @@ class UpstreamProcess:
         try:
             # How it ended must be known before the failure makes us close it.
             assert self._process.stdin is not None
-            yield receive, LineWriter(self._process.stdin, partial(asyncio.to_thread, self.ended))
+            end = partial(asyncio.to_thread, self.wait_exit_code)
+            yield receive, LineWriter(self._process.stdin, end)
         finally:
             send.close()
             receive.close()
@@ -103,7 +104,7 @@ class UpstreamProcess:
             )
             self._closing.start()
 
-    def closed(self) -> None:
+    def wait_closed(self) -> None:
         """Waits until `close` has done its work, and makes haste: somebody waits for our own end."""
         if self._closing is not None and self._closing.is_alive():
             _signal(self._process, signal.SIGTERM)
@@ -155,7 +156,7 @@ def inherited_environment() -> dict[str, str]:
     }
 
 
-def _started(command: tuple[str, ...], env: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(command: tuple[str, ...], env: dict[str, str]) -> subprocess.Popen[bytes]:
     found = shutil.which(command[0], path=env.get("PATH"))
     if found is None:
         raise UsageError(_not_found(command[0]))

@@ -17,10 +17,10 @@ from mcp.types.methods import CACHEABLE_METHODS
 
 from agentworld_mcp_shim._client_request import ClientRequest, watch_end
 from agentworld_mcp_shim._handshake import ClientIdentity
-from agentworld_mcp_shim._keys import CALLER
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_mcp_shim._upstream_connection import UpstreamConnection, UpstreamGone
+from agentworld_mcp_shim._world_keys import CALLER
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.types.tools import ToolCall
 from mcp import MCPError
@@ -117,7 +117,9 @@ class RealCalls:
         connections = list(self._open)
         await asyncio.gather(*(connection.aclose() for connection in connections))
         self._open.clear()
-        await asyncio.gather(*(asyncio.to_thread(connection.closed) for connection in connections))
+        await asyncio.gather(
+            *(asyncio.to_thread(connection.wait_closed) for connection in connections)
+        )
 
     async def _ask(
         self,

@@ -130,11 +130,11 @@ def _report_world(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoic
         logger.warning("a fresh world: --world %s reaches it again", world.id)
     else:
         logger.info("the world is %s", world.id)
-    if (warning := _unanswered(world, mirror)) is not None:
+    if (warning := _refusal_warning(world, mirror)) is not None:
         logger.warning("%s", warning)
 
 
-def _unanswered(world: World, mirror: Mirror) -> str | None:
+def _refusal_warning(world: World, mirror: Mirror) -> str | None:
     """What to tell people when none of a mirror's tools is answered; `None` when one is."""
     names = [tool.world_name for tool in mirror.tools.values() if tool.problem is None]
     if not names or any(world.tools[name].access != "refuse" for name in names):
@@ -182,7 +182,7 @@ def _end_on_failure(task: asyncio.Task[Any], ending: asyncio.Future[int]) -> Non
 def on_signals(ending: asyncio.Future[int]) -> None:
     """Sets `ending` to the exit code when a signal says to end; a second one ends at once."""
 
-    def told(number: int) -> None:
+    def stop(number: int) -> None:
         if ending.done():
             # Told twice: whoever is there does not want to wait.
             os._exit(128 + number)
@@ -192,7 +192,7 @@ def on_signals(ending: asyncio.Future[int]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         # Windows has no such handlers; there Ctrl-C ends the process at once.
         with suppress(NotImplementedError):
-            loop.add_signal_handler(number, told, number)
+            loop.add_signal_handler(number, stop, number)
 
 
 def leave(ending: asyncio.Future[int]) -> NoReturn:

@@ -80,7 +80,7 @@ class HttpUpstream:
     def close(self) -> None:
         """Nothing is held between requests."""
 
-    closed = close
+    wait_closed = close
 
 
 Upstream = UpstreamProcess | HttpUpstream
@@ -104,7 +104,7 @@ def close_all(started: Mapping[str, Upstream]) -> None:
     for upstream in started.values():
         upstream.close()
     for upstream in started.values():
-        upstream.closed()
+        upstream.wait_closed()
 
 
 async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = False) -> Listing:
@@ -330,7 +330,7 @@ def _explain_failure(upstream: Upstream, error: BaseException, seconds: float) -
         return UpstreamError(f"the upstream {upstream.shown} {what}")
     printed = upstream.stray[-1] if upstream.stray else ""
     hint = f" On standard output it printed {printed!r}, which is not MCP." if printed else ""
-    code = upstream.ended(0.01)
+    code = upstream.wait_exit_code(0.01)
     if code is not None:
         ended = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
         words = upstream.last_words()

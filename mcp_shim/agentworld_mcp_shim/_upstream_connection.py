@@ -164,9 +164,9 @@ class UpstreamConnection:
                 await asyncio.wait([running])
         self._upstream.close()
 
-    def closed(self) -> None:
+    def wait_closed(self) -> None:
         """Waits, after `aclose`, until a process of ours has ended."""
-        self._upstream.closed()
+        self._upstream.wait_closed()
 
     async def _exchange(
         self,

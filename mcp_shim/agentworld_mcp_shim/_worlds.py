@@ -116,7 +116,7 @@ class WorldOpener:
                 try:
                     record = await asyncio.to_thread(means.store.world, world_id)
                     if not gone(record):
-                        return await self._opened(means, record)
+                        return await self._open_world(means, record)
                     await asyncio.to_thread(means.store.remove, world_id)
                 except UnknownWorldError:
                     pass
@@ -148,15 +148,15 @@ class WorldOpener:
     async def _ready(self) -> _Means:
         if self._means is None:
             self._means = asyncio.create_task(asyncio.to_thread(_means, self.choice))
-            self._means.add_done_callback(self._settled)
+            self._means.add_done_callback(self._forget_failure)
         return await asyncio.shield(self._means)
 
-    def _settled(self, means: asyncio.Task[_Means]) -> None:
+    def _forget_failure(self, means: asyncio.Task[_Means]) -> None:
         if means.cancelled() or means.exception() is not None:
             # A store that cannot be reached now may be there when somebody asks again.
             self._means = None
 
-    async def _opened(self, means: _Means, record: WorldRecord) -> World:
+    async def _open_world(self, means: _Means, record: WorldRecord) -> World:
         began: str = json.loads(record.scenario)["name"]
         named = self.choice.scenario is not None
         if named and means.scenario is not None and means.scenario.name != began:

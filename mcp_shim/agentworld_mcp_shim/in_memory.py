@@ -12,7 +12,7 @@ from mcp.types import Tool
 from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror, tool_entry, tools_listing, world_listing
-from agentworld_mcp_shim._snapshot import load_snapshot
+from agentworld_mcp_shim._snapshot_file import load_snapshot
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.tools import ToolSpec

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.cassette import CassetteSession, is_cassette, trim
-from agentworld_sim.cassette._answers import Entry, Key, in_order
+from agentworld_sim.cassette._recorded_answers import Entry, Key, in_order
 from agentworld_sim.cassette._yaml import dump, loader
 from agentworld_sim.cassette.file import Cassette, write_file
 from agentworld_sim.errors import UsageError

@@ -38,7 +38,7 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("`[data]`", schema.DataPart),
     ("`[data.masking]`", schema.MaskSettings),
     ("Every stage", schema.Optimiser),
-    ("`[cpt]` and `[sft]`", schema.Supervised),
+    ("`[cpt]` and `[sft]`", schema.SupervisedPart),
     ("`[sft]`", schema.Sft),
     ("`[rl]` and `[agent]`", schema.Gspo),
     ("`[agent]`", schema.AgentPart),

@@ -196,7 +196,7 @@ async def test_what_cannot_be_simulated_is_named_before_the_model_is_asked(
     assert "'web_search' is a provider-side tool" in text
     assert "'deploy'" in text
     assert "binds_to={'deploy': 'toolkit/tool'}" in text
-    assert len(model.unused()) == 2
+    assert len(model.unused_messages()) == 2
 
 
 @pytest.mark.promise("provider-side")
@@ -336,7 +336,7 @@ async def test_our_failures_never_reach_the_agent(lab: Lab, go: Any, way: str, a
     with pytest.raises(SimulationInterrupted, match="no answer for a") as caught:
         await run(graph, way, go, lab.thread())
     assert isinstance(caught.value.error, WorldFailure)
-    assert model.unused() == [AIMessage("done")]
+    assert model.unused_messages() == [AIMessage("done")]
     lab.down.clear()
     if around != "swallow":
         assert lab.answers(graph.get_state(lab.thread()).values) == []

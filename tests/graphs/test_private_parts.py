@@ -91,5 +91,5 @@ def test_a_missing_framework_is_named_with_what_to_install() -> None:
 
 def test_names_that_are_not_there_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="attribute SimNode"):
-        _ = agentworld_graphs.SimNode  # pyright: ignore[reportAttributeAccessIssue]  the point
+        _ = agentworld_graphs.SimNode  # pyright: ignore  the point
     assert "SimToolNode" in dir(agentworld_graphs)

@@ -146,13 +146,13 @@ async def test_arguments_that_the_bound_tool_does_not_take_fail(lab: Lab) -> Non
 def test_replies_that_were_never_given_are_known(lab: Lab) -> None:
     script = [lab.adds("a"), AIMessage("one"), AIMessage("two")]
     model = ScriptedChatModel(script=script)
-    assert model.unused() == script
+    assert model.unused_messages() == script
     bound = model.bind_tools(lab.tools())
     with ThreadPoolExecutor() as threads:
         list(threads.map(bound.invoke, [[HUMAN]] * 8))
-    assert model.unused() == script[1:]
+    assert model.unused_messages() == script[1:]
     list(bound.stream([HUMAN, script[0]]))
-    assert model.unused() == script[2:]
+    assert model.unused_messages() == script[2:]
 
 
 async def test_what_ends_a_reply_is_streamed_too(lab: Lab) -> None:

@@ -402,7 +402,7 @@ async def test_a_provider_side_tool_is_stopped_before_the_model_is_asked(
         SimulationInterrupted, match="'computer_use_preview' is a provider-side tool"
     ):
         await run(graph, way, go)
-    assert model.unused()
+    assert model.unused_messages()
 
 
 def test_a_real_shell_is_refused_before_it_starts(lab: Lab, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agentworld_sim import AccessRefused, Scenario, SqliteStore, ToolCall, World
 from agentworld_sim.errors import UnusableReply
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedReply
-from agentworld_sim.redaction.environment import masked, shown_environment
+from agentworld_sim.redaction.environment import mask_secrets, shown_environment
 from tests.imagination.conftest import Open, always
 
 MACHINE = Scenario.parse(
@@ -225,7 +225,7 @@ async def test_a_secret_that_the_shell_expanded_is_left_out(imagining: Open) -> 
 
 
 def test_the_longest_secret_is_left_out_first() -> None:
-    assert masked("x abcdefgh y abcdef", {"abcdef", "abcdefgh"}) == "x (hidden) y (hidden)"
+    assert mask_secrets("x abcdefgh y abcdef", {"abcdef", "abcdefgh"}) == "x (hidden) y (hidden)"
 
 
 @pytest.mark.parametrize("route", ["refuse", "imagine"])

@@ -21,7 +21,7 @@ async def test_it_writes_what_a_world_sends(imagining: Open) -> None:
         await opened.world.step(CALL)
     turns = (await opened.world.trajectory()).turns
     assert opened.world.model is not None
-    writer = PromptWriter(PromptSet.shipped(), PromptContext())
+    writer = PromptWriter(PromptSet.default(), PromptContext())
     written = [
         writer.conversation(
             call_prompt(CALL, FIND, tools=opened.world.tools, history=turns[:number])
@@ -38,7 +38,7 @@ async def test_it_writes_what_a_world_sends(imagining: Open) -> None:
 async def test_the_recorded_action_keeps_the_order_that_a_record_loses(imagining: Open) -> None:
     opened = await imagining(always(ScriptedReply.observation("Found.")), tools=(FIND,))
     turn = Turn.from_line((await opened.world.step(CALL)).to_line())
-    writer = PromptWriter(PromptSet.shipped())
+    writer = PromptWriter(PromptSet.default())
 
     def last(action: Action | None) -> str:
         prompt = call_prompt(turn.call, FIND, tools={"find": FIND}, history=(), action=action)

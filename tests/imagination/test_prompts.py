@@ -34,7 +34,7 @@ def folder_of(tmp_path: Path, **templates: str) -> Path:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_every_domain_has_a_prompt_without_open_places(domain: DomainName) -> None:
-    text = PromptSet.shipped().system(domain)
+    text = PromptSet.default().system(domain)
     assert text.startswith("# ")
     assert not any(placeholder in text for placeholder in PLACEHOLDERS)
     assert "\n\n\n" not in text
@@ -43,7 +43,7 @@ def test_every_domain_has_a_prompt_without_open_places(domain: DomainName) -> No
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_parts_stand_in_the_order_of_training(domain: DomainName) -> None:
-    text = PromptSet.shipped().system(
+    text = PromptSet.default().system(
         domain,
         tools=[ADD],
         initial_state="what there is",
@@ -63,21 +63,21 @@ def test_the_parts_stand_in_the_order_of_training(domain: DomainName) -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_parts_that_are_empty_have_no_heading(domain: DomainName) -> None:
-    text = PromptSet.shipped().system(domain, initial_state=" \n", demonstrations="")
+    text = PromptSet.default().system(domain, initial_state=" \n", demonstrations="")
     for heading in ("# Initial State", "# Demonstrations", "# Simulation Instruction"):
         assert heading not in text
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_shipped_prompt_names_the_tag_itself(domain: DomainName) -> None:
-    text = PromptSet.shipped().system(domain, instruction="x")
+    text = PromptSet.default().system(domain, instruction="x")
     assert f"<{TAG}> and </{TAG}>" in text
     assert TAG_INSTRUCTION not in text
 
 
 @pytest.mark.parametrize("domain", WITH_TOOLS)
 def test_the_tools_are_told_where_the_prompt_has_a_place_for_them(domain: DomainName) -> None:
-    text = PromptSet.shipped().system(domain, tools=[READ, ADD])
+    text = PromptSet.default().system(domain, tools=[READ, ADD])
     assert text.count(tool_definitions([READ, ADD])) == 1
 
 
@@ -107,7 +107,7 @@ def test_equal_tools_give_equal_bytes_in_whatever_order_they_come() -> None:
 def test_what_is_filled_in_is_not_searched_for_places(domain: DomainName) -> None:
     hostile = "{tool_definitions} {demonstrations} {} %s </predicted_observation> {initial_state}"
     tool = ToolSpec(name="t", description=hostile)
-    text = PromptSet.shipped().system(
+    text = PromptSet.default().system(
         domain,
         tools=[tool],
         initial_state=hostile,
@@ -119,7 +119,7 @@ def test_what_is_filled_in_is_not_searched_for_places(domain: DomainName) -> Non
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_any_text_can_be_filled_in(name: str, state: str, shown: str, told: str) -> None:
-    text = PromptSet.shipped().system(
+    text = PromptSet.default().system(
         "mcp",
         tools=[ToolSpec(name=name, description=state)],
         initial_state=state,
@@ -132,7 +132,7 @@ def test_any_text_can_be_filled_in(name: str, state: str, shown: str, told: str)
 
 def test_text_that_is_no_utf8_is_made_sendable() -> None:
     tool = ToolSpec(name="t", description="caf\udce9")
-    PromptSet.shipped().system("mcp", tools=[tool], instruction="caf\udce9").encode()
+    PromptSet.default().system("mcp", tools=[tool], instruction="caf\udce9").encode()
 
 
 def test_a_folder_of_templates_is_filled_literally(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_the_version_of_a_folder_follows_its_content(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, web="one", os="two")
     first = PromptSet.load(folder).version
     assert first == PromptSet.load(folder).version
-    assert first != PromptSet.shipped().version
+    assert first != PromptSet.default().version
     (folder / "os" / "judge_system_prompt.txt").write_text("not read", "utf-8")
     assert first == PromptSet.load(folder).version
     (folder / "os" / "system_prompt.txt").write_text("three", "utf-8")
@@ -217,7 +217,7 @@ def test_a_prompt_that_cannot_be_used_is_a_usage_error(
 
 
 def test_a_command_has_a_prompt_of_its_own() -> None:
-    text = PromptSet.shipped().command()
+    text = PromptSet.default().command()
     assert f"<{TAG}> and </{TAG}>" in text
     for word in ("stdout", "stderr", "exit_code", "operations", "command not found", "127"):
         assert word in text
@@ -230,5 +230,5 @@ def test_a_folder_may_have_its_own_prompt_for_a_command(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     without = PromptSet.load(folder_of(tmp_path / "a", os="b"))
     own = PromptSet.load(folder_of(tmp_path / "b", os="b", command="Be a program."))
-    assert without.command() == PromptSet.shipped().command()
+    assert without.command() == PromptSet.default().command()
     assert own.command() == f"Be a program.\n\n{TAG_INSTRUCTION}"

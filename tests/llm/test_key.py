@@ -70,7 +70,7 @@ async def test_it_is_in_no_error_and_no_log(
 async def test_it_reaches_the_server_and_is_not_in_the_reply(connect: Connect) -> None:
     with ScriptedModelServer(["fine"], api_key=SECRET) as server:
         client = connect(server.url, api_key=SECRET)
-        served, reply = await client.served(), await client.ask(asked())
+        served, reply = await client.served_model(), await client.ask(asked())
         (request,) = server.requests
     assert request.authorization == "right"
     assert SECRET not in repr((served, reply, request.body))
@@ -112,7 +112,7 @@ async def test_without_one_there_is_no_header(connect: Connect) -> None:
 async def test_a_wrong_one_is_told_without_it(connect: Connect) -> None:
     with ScriptedModelServer(["fine"], api_key="another") as server:
         client = connect(server.url, api_key=SECRET)
-        for asking in (client.ask(asked()), client.served()):
+        for asking in (client.ask(asked()), client.served_model()):
             with pytest.raises(
                 ModelRefused, match="AGENTWORLD_API_KEY is set, but to the wrong key"
             ) as raised:

@@ -26,21 +26,21 @@ def listing(*names: str) -> bytes:
 
 async def test_the_named_model_is_found_among_several(connect: Connect) -> None:
     with ScriptedModelServer(model=("tiny", MODEL), max_model_len=4096) as server:
-        assert await connect(server.url).served() == ServedModel(MODEL, 4096)
+        assert await connect(server.url).served_model() == ServedModel(MODEL, 4096)
 
 
 async def test_the_only_model_needs_no_name(connect: Connect) -> None:
     with ScriptedModelServer(["fine"]) as server:
         client = connect(server.url, model="")
         assert (await client.ask(asked())).parameters["model"] == MODEL
-        assert await client.served() == ServedModel(MODEL, 262_144)
+        assert await client.served_model() == ServedModel(MODEL, 262_144)
 
 
 async def test_it_is_asked_once(connect: Connect) -> None:
     with ScriptedModelServer() as server:
         client = connect(server.url)
-        await asyncio.gather(*(client.served() for _ in range(10)))
-        await client.served()
+        await asyncio.gather(*(client.served_model() for _ in range(10)))
+        await client.served_model()
         assert server.access_log == ["GET /v1/models"]
 
 
@@ -48,8 +48,8 @@ async def test_a_failure_is_not_remembered(connect: Connect) -> None:
     async with raw_server(response(b"", status="401 No"), listing(MODEL)) as raw:
         client = connect(raw.url)
         with pytest.raises(ModelRefused):
-            await client.served()
-        assert await client.served() == ServedModel(MODEL, None)
+            await client.served_model()
+        assert await client.served_model() == ServedModel(MODEL, None)
 
 
 async def test_a_wrong_name_lists_what_there_is(connect: Connect) -> None:
@@ -60,7 +60,7 @@ async def test_a_wrong_name_lists_what_there_is(connect: Connect) -> None:
             f" '{MODEL}'. Set AGENTWORLD_MODEL to one of them."
         )
         with pytest.raises(ModelRefused, match=told):
-            await client.served()
+            await client.served_model()
 
 
 async def test_several_models_want_a_name(connect: Connect) -> None:
@@ -73,13 +73,13 @@ async def test_several_models_want_a_name(connect: Connect) -> None:
 async def test_a_server_without_models_says_so(connect: Connect) -> None:
     async with raw_server(listing()) as raw:
         with pytest.raises(ModelRefused, match=r"serves no model yet\. It serves nothing"):
-            await connect(raw.url, model="").served()
+            await connect(raw.url, model="").served_model()
 
 
 async def test_a_long_list_is_cut(connect: Connect) -> None:
     async with raw_server(listing(*(f"m{n}" for n in range(50)))) as raw:
         with pytest.raises(ModelRefused, match=r"'m19' and 30 more\. Set"):
-            await connect(raw.url).served()
+            await connect(raw.url).served_model()
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "405 Not Allowed"])
@@ -89,20 +89,20 @@ async def test_a_server_without_a_list_is_taken_at_the_word_of_the_settings(
     # Its whole life: not here, and not below /v1 either, where the URL already is.
     missing = response(b"", status=status)
     async with raw_server(missing, missing) as raw:
-        assert await connect(raw.url).served() == ServedModel(MODEL, None)
+        assert await connect(raw.url).served_model() == ServedModel(MODEL, None)
 
 
 async def test_a_server_without_a_list_wants_a_name(connect: Connect) -> None:
     async with raw_server(NOT_FOUND) as raw:
         with pytest.raises(ModelRefused, match=r"no such address \(404: Not Found\)"):
-            await connect(raw.url, model="").served()
+            await connect(raw.url, model="").served_model()
 
 
 async def test_a_missing_v1_is_noticed(connect: Connect) -> None:
     with ScriptedModelServer() as server:
         told = re.escape(f"An API answers at {server.url}: set AGENTWORLD_MODEL_URL to that.")
         with pytest.raises(ModelRefused, match=told):
-            await connect(server.root_url).served()
+            await connect(server.root_url).served_model()
 
 
 async def test_a_page_in_the_place_of_the_list_is_told_with_the_right_url(
@@ -113,12 +113,12 @@ async def test_a_page_in_the_place_of_the_list_is_told_with_the_right_url(
         root = raw.url.removesuffix("/v1")
         told = "sends an HTML page titled 'Hello' for its list of models. An API answers at"
         with pytest.raises(ModelUnavailable, match=re.escape(f"{told} {root}/v1")):
-            await connect(root).served()
+            await connect(root).served_model()
 
 
 async def test_a_list_is_tried_again_like_everything(connect: Connect) -> None:
     async with raw_server(response(b"", status="503 Busy"), listing(MODEL)) as raw:
-        assert await connect(raw.url).served() == ServedModel(MODEL, None)
+        assert await connect(raw.url).served_model() == ServedModel(MODEL, None)
 
 
 async def test_a_model_that_goes_away_is_looked_for_again(connect: Connect) -> None:
@@ -131,7 +131,7 @@ async def test_a_model_that_goes_away_is_looked_for_again(connect: Connect) -> N
         client = connect(raw.url, model="")
         with pytest.raises(ModelRefused, match="'new'"):
             await client.ask(asked())
-        assert await client.served() == ServedModel("new", None)
+        assert await client.served_model() == ServedModel("new", None)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class _Known:
     def close(self) -> None:
         pass
 
-    def closed(self) -> None:
+    def wait_closed(self) -> None:
         pass
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hypothesis import given, settings, strategies as st
 
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._mirrors import changes, seen_in
+from agentworld_mcp_shim._mirrors import changes, field_hashes
 from tests.properties import examples
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def test_the_order_of_tools_and_keys_and_the_pages_do_not_matter(
     tools: list[dict[str, Any]], cut: int
 ) -> None:
     other = [reordered(tool) for tool in reversed(tools)]
-    assert seen_in(listing(tools)) == seen_in(listing(other[:cut], other[cut:]))
+    assert field_hashes(listing(tools)) == field_hashes(listing(other[:cut], other[cut:]))
 
 
 @settings(max_examples=examples(100))
@@ -162,5 +162,5 @@ def test_any_change_of_a_tool_is_seen(tools: list[dict[str, Any]], text: str) ->
     if not tools:
         return
     changed = [{**tools[0], "description": [text]}, *tools[1:]]
-    before, after = seen_in(listing(tools)), seen_in(listing(changed))
+    before, after = field_hashes(listing(tools)), field_hashes(listing(changed))
     assert (changes(before, after) is None) == (tools[0].get("description") == [text])

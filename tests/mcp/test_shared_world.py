@@ -15,7 +15,7 @@ from agentworld_mcp_shim._listing import Listing, Pages
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._settings import ShimSettings
-from agentworld_mcp_shim._snapshot import save_snapshot
+from agentworld_mcp_shim._snapshot_file import save_snapshot
 from agentworld_mcp_shim._targets import SERVER_VARIABLE, targets_of
 from agentworld_mcp_shim._worlds import WorldChoice, WorldOpener
 from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text

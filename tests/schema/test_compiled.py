@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agentworld_sim.schema.compiled import certainly_fits
+from agentworld_sim.schema.compiled_schemas import certainly_fits
 from agentworld_sim.schema.limits import errors_of, limit_validator
 from tests.properties import examples
 

@@ -1,8 +1,9 @@
-"""File name patterns of tools and commands: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}`, `**` across directories.
+"""File name patterns of tools and commands: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}`, `**` across directories,
+and the groups of npm's `minimatch`: `?(a|b)`, `*(a|b)`, `+(a|b)`, `@(a|b)`, `!(a|b)`.
 
-Each part of a path becomes a regular expression that never goes back over a `*`, so that no pattern can
-hang a world. wcmatch, which reads the same patterns, makes expressions that can; its braces (`bracex`) are
-used.
+Matched by following all positions at once, in time that grows with the text only: no pattern can hang a
+world. wcmatch, which reads the same patterns, makes regular expressions of them that can; its braces
+(`bracex`) are used.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-from agentworld_sim.errors import EngineFailure
 
 MAX_ALTERNATIVES = 1000
 """Braces multiply: `{a,b}{a,b}…` is given up beyond this many alternatives."""
@@ -30,24 +29,31 @@ _POSIX = {
     "punct": r"!-/:-@\[-`{-~",
 }
 
-_GROUP = re.compile(r"(?<!\\)[*+!?@]\([^)]*\)")
+_SPECIAL = frozenset("*?[\\+@!|()")
+"""Where a run of plain characters ends."""
+
+_Step = Callable[[str, set[int]], set[int]]
+"""From the positions reached in a name to those after one more piece of the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A pattern between two slashes."""
 
-    text: str
-    regex: re.Pattern[str]
+    any_depth: bool
+    """It is `**`."""
+    dotted: bool
+    """It begins with a dot, which matches one even where wildcards do not."""
+    steps: Sequence[_Step]
 
     @classmethod
-    def of(cls, text: str) -> _Part:
-        return cls(text, _regex(text))
+    def of(cls, text: str, *, groups: bool) -> _Part:
+        return cls(text == "**", text.startswith("."), _Parser(text, groups=groups).sequence())
 
     def fits(self, name: str, *, dot: bool) -> bool:
-        if not dot and name.startswith(".") and not self.text.startswith("."):
+        if not dot and name.startswith(".") and not self.dotted:
             return False
-        return self.regex.fullmatch(name) is not None
+        return _name_fits(name, self.steps)
 
 
 class PatternTooBroad(ValueError):
@@ -74,7 +80,7 @@ class Glob:
         self._dot, self._ignore_case = dot, ignore_case
         pattern = pattern.lower() if ignore_case else pattern
         self._alternatives = [
-            [_Part.of(part) for part in one.split("/") if part]
+            [_Part.of(part, groups=False) for part in one.split("/") if part]
             for one in (_expand_braces(pattern) if braces else [pattern])
             # Only directories have a trailing slash, and only files are asked about.
             if not (one.endswith("/") and not one.endswith("**/"))
@@ -95,21 +101,15 @@ class Glob:
 
 
 def minimatch(path: str, pattern: str) -> bool:
-    """Whether `path` fits `pattern` as the npm package `minimatch` reads it, with `!` at the beginning for
-    everything else and `#` for a comment. Wildcards match a leading dot.
+    """Whether `path` fits `pattern` as the npm package `minimatch` reads it, with its groups, `!` at the
+    beginning for everything else and `#` for a comment. Wildcards match a leading dot.
 
     Raises:
         PatternTooBroad: too many alternatives.
-        EngineFailure: it holds one of the groups `!(…)`, `+(…)`, `*(…)`, `?(…)` and `@(…)`.
     """
     if pattern.startswith("#"):
         return False
     bare = pattern.lstrip("!")
-    if _GROUP.search(bare):
-        raise EngineFailure(
-            f"The pattern {pattern!r} holds a group such as `!(a|b)`, which is not computed. Write"
-            " alternatives in braces: `{a,b}`."
-        )
     wanted = (len(pattern) - len(bare)) % 2 == 0
     if not bare:
         return (not path) is wanted
@@ -119,13 +119,14 @@ def minimatch(path: str, pattern: str) -> bool:
 
 def name_matcher(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
     """Whether a text fits a pattern to which slashes are nothing special, as C's `fnmatch` reads it."""
-    regex = _regex(pattern.lower() if ignore_case else pattern)
-    return lambda text: bool(regex.fullmatch(text.lower() if ignore_case else text))
+    steps = _Parser(pattern.lower() if ignore_case else pattern, groups=False).sequence()
+    return lambda text: _name_fits(text.lower() if ignore_case else text, steps)
 
 
 @lru_cache(maxsize=256)
 def _minimatch_parts(pattern: str) -> list[list[_Part]]:
-    return [[_Part.of(part) for part in re.split("/+", one)] for one in _expand_braces(pattern)]
+    alternatives = _expand_braces(pattern)
+    return [[_Part.of(part, groups=True) for part in re.split("/+", one)] for one in alternatives]
 
 
 def _expand_braces(pattern: str) -> list[str]:
@@ -144,7 +145,7 @@ def _path_fits(names: Sequence[str], parts: Sequence[_Part], *, dot: bool) -> bo
     """Whether `names` fit `parts`: row by row, so that many `**` cost no more than length times length."""
     reached = {0}
     for part in parts:
-        if part.text == "**":
+        if part.any_depth:
             reached = _at_any_depth(names, reached, last=part is parts[-1], dot=dot)
         else:
             reached = {
@@ -166,48 +167,134 @@ def _at_any_depth(names: Sequence[str], reached: set[int], *, last: bool, dot: b
     return after
 
 
-def _regex(pattern: str) -> re.Pattern[str]:
-    """`pattern`, between two slashes, for `fullmatch`."""
-    pieces, at = [""], 0
-    while at < len(pattern):
-        char = pattern[at]
-        at += 1
-        if char == "*":
-            pieces.append("")
-        elif char == "?":
-            pieces[-1] += "."
-        elif char == "[":
-            text, at = _class(pattern, at)
-            pieces[-1] += text
-        elif char == "\\" and at < len(pattern):
-            pieces[-1] += re.escape(pattern[at])
-            at += 1
-        else:
-            pieces[-1] += re.escape(char)
-    first, *rest = pieces
-    # What stands between two stars has one length, so its first place is as good as any later one.
-    middle = "".join(f"(?>.*?{piece})" for piece in rest[:-1] if piece)
-    return re.compile(first + middle + (f".*{rest[-1]}" if rest else ""), re.DOTALL)
+def _name_fits(name: str, steps: Sequence[_Step]) -> bool:
+    reached = {0}
+    for step in steps:
+        reached = step(name, reached)
+        if not reached:
+            return False
+    return len(name) in reached
 
 
-def _class(pattern: str, at: int) -> tuple[str, int]:
-    """The class that begins after a bracket, as a regular expression, and where it ends."""
-    # A bracket that comes first is one of the class.
-    first = at + (pattern[at : at + 1] in ("!", "^"))
-    end = pattern.find("]", first + 1)
-    while end > 0 and pattern[:end].endswith(":"):
-        # The bracket of `[:alpha:]` is not the class's own.
-        end = pattern.find("]", end + 1)
-    if end < 0:
-        return r"\[", at
-    body = pattern[at:end]
-    negated = body[:1] in ("!", "^")
-    inner = re.sub(r"\[:(\w+):\]", lambda found: f"\0{found[1]}\0", body[negated:])
-    escaped = re.sub(r"(?<!\\)[\[\]^&~|]", r"\\\g<0>", inner)
-    spelt = re.sub("\0(\\w+)\0", lambda found: _POSIX.get(found[1], ""), escaped)
-    text = f"[{'^' if negated else ''}{spelt}]"
-    try:
-        re.compile(text)
-    except re.error:
-        return "(?!)", end + 1
-    return text, end + 1
+class _Parser:
+    """Reads one part of a pattern, between two slashes."""
+
+    def __init__(self, text: str, *, groups: bool) -> None:
+        self._text, self._groups = text, groups
+        self._at = 0
+
+    def sequence(self, ends: str = "") -> list[_Step]:
+        steps: list[_Step] = []
+        text = self._text
+        while self._at < len(text) and text[self._at] not in ends:
+            char = text[self._at]
+            if self._groups and char in "?*+@!" and self._opens_group():
+                steps.append(self._group(char))
+                continue
+            self._at += 1
+            if char == "*":
+                steps.append(_anything)
+            elif char == "?":
+                steps.append(_one(lambda _: True))
+            elif char == "[":
+                steps.append(self._class())
+            elif char == "\\" and self._at < len(text):
+                steps.append(_literal(text[self._at]))
+                self._at += 1
+            else:
+                end = self._at
+                while end < len(text) and text[end] not in _SPECIAL:
+                    end += 1
+                steps.append(_literal(char + text[self._at : end]))
+                self._at = end
+        return steps
+
+    def _opens_group(self) -> bool:
+        depth = 0
+        if self._text[self._at + 1 : self._at + 2] != "(":
+            return False
+        for char in self._text[self._at + 1 :]:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            if depth == 0:
+                return True
+        return False
+
+    def _group(self, kind: str) -> _Step:
+        self._at += 2
+        options = [self.sequence("|)")]
+        while self._at < len(self._text) and self._text[self._at] == "|":
+            self._at += 1
+            options.append(self.sequence("|)"))
+        self._at += 1
+        return _group_step(kind, options)
+
+    def _class(self) -> _Step:
+        # A bracket that comes first is one of the class.
+        first = self._at + (self._text[self._at : self._at + 1] in ("!", "^"))
+        end = self._text.find("]", first + 1)
+        while end > 0 and self._text[:end].endswith(":"):
+            # The bracket of `[:alpha:]` is not the class's own.
+            end = self._text.find("]", end + 1)
+        if end < 0:
+            return _literal("[")
+        body = self._text[self._at : end]
+        self._at = end + 1
+        negated = body[:1] in ("!", "^")
+        inner = re.sub(r"\[:(\w+):\]", lambda found: f"\0{found[1]}\0", body[negated:])
+        escaped = re.sub(r"(?<!\\)[\[\]^&~|]", r"\\\g<0>", inner)
+        spelt = re.sub("\0(\\w+)\0", lambda found: _POSIX.get(found[1], ""), escaped)
+        try:
+            pattern = re.compile(f"[{'^' if negated else ''}{spelt}]")
+        except re.error:
+            return _nowhere
+        return _one(lambda char: pattern.match(char) is not None)
+
+
+def _literal(text: str) -> _Step:
+    return lambda name, reached: {at + len(text) for at in reached if name.startswith(text, at)}
+
+
+def _one(fits: Callable[[str], bool]) -> _Step:
+    return lambda name, reached: {at + 1 for at in reached if at < len(name) and fits(name[at])}
+
+
+def _anything(name: str, reached: set[int]) -> set[int]:
+    return set(range(min(reached), len(name) + 1))
+
+
+def _nowhere(name: str, reached: set[int]) -> set[int]:
+    return set()
+
+
+def _group_step(kind: str, options: Sequence[Sequence[_Step]]) -> _Step:
+    def once(name: str, reached: set[int]) -> set[int]:
+        after: set[int] = set()
+        for steps in options:
+            now = reached
+            for step in steps:
+                now = step(name, now) if now else now
+            after |= now
+        return after
+
+    def many_times(name: str, reached: set[int]) -> set[int]:
+        found = once(name, reached)
+        new = found
+        while new:
+            new = once(name, new) - found
+            found = found | new
+        return found
+
+    def otherwise(name: str, reached: set[int]) -> set[int]:
+        return {end for at in reached for end in set(range(at, len(name) + 1)) - once(name, {at})}
+
+    match kind:
+        case "@":
+            return once
+        case "?":
+            return lambda name, reached: reached | once(name, reached)
+        case "+":
+            return many_times
+        case "*":
+            return lambda name, reached: reached | many_times(name, reached)
+        case _:
+            return otherwise

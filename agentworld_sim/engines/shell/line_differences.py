@@ -33,14 +33,14 @@ def edit_script(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[
     Of several it is the one that removes first, which is the choice of the npm package `diff`, version 8.
     """
 
-    def kept(i: int, j: int, way: _Way | None) -> tuple[int, _Way | None]:
+    def follow_diagonal(i: int, j: int, way: _Way | None) -> tuple[int, _Way | None]:
         start = i
         while i < len(old) and j < len(new) and old[i] == new[j]:
             i, j = i + 1, j + 1
         return i, (" ", i - start, way) if i > start else way
 
     # By diagonal: how many old lines are used up, and the way there.
-    best: dict[int, tuple[int, _Way | None]] = {0: kept(0, 0, None)}
+    best: dict[int, tuple[int, _Way | None]] = {0: follow_diagonal(0, 0, None)}
     if best[0][0] == len(old) == len(new):
         return _steps(best[0][1])
     lowest, highest = -len(new), len(old)
@@ -51,10 +51,10 @@ def edit_script(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[
             can_remove = removing is not None and removing[0] < len(old)
             can_add = adding is not None and 0 <= adding[0] - diagonal - 1 < len(new)
             if can_add and adding and not (can_remove and removing and removing[0] >= adding[0]):
-                reached = kept(adding[0], adding[0] - diagonal, ("+", 1, adding[1]))
+                reached = follow_diagonal(adding[0], adding[0] - diagonal, ("+", 1, adding[1]))
             elif can_remove and removing:
                 used = removing[0] + 1
-                reached = kept(used, used - diagonal, ("-", 1, removing[1]))
+                reached = follow_diagonal(used, used - diagonal, ("-", 1, removing[1]))
             else:
                 best.pop(diagonal, None)
                 continue

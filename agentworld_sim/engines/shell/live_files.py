@@ -328,7 +328,7 @@ class LiveFiles:
         file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
         """
         self._apply_umask()
-        stamps, touched, gone = self._moved(suspicious=suspicious)
+        stamps, touched, gone = self._compare_stamps(suspicious=suspicious)
         if not touched and not gone:
             return {}
         for path in gone:
@@ -370,7 +370,7 @@ class LiveFiles:
 
     def pending(self, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What `collect` would find, without times and without storing anything."""
-        stamps, touched, gone = self._moved(suspicious=suspicious)
+        stamps, touched, gone = self._compare_stamps(suspicious=suspicious)
         found: dict[str, FileEntry | None] = dict.fromkeys(gone)
         for path in touched:
             kind, _, mode, _, created = stamps[path]
@@ -379,7 +379,7 @@ class LiveFiles:
             found[path] = self._entry(path, kind, mode, 0, None)
         return found
 
-    def _moved(self, *, suspicious: bool) -> tuple[dict[str, Stamp], list[str], list[str]]:
+    def _compare_stamps(self, *, suspicious: bool) -> tuple[dict[str, Stamp], list[str], list[str]]:
         """The stamps of all files, the paths whose files are not as they were, and those that are gone."""
         stamps, before = dict(self._scan("/")), self._stamps
         noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
@@ -501,6 +501,6 @@ def _stamp(info: dict[str, Any]) -> Stamp:
     )
 
 
-def quoted(word: str) -> str:
+def quote_word(word: str) -> str:
     """`word` as one shell word that is no keyword and no alias."""
     return "'" + word.replace("'", "'\\''") + "'"

@@ -40,7 +40,6 @@ from agentworld_sim.engines.shell.bash_texts import (
     verdict_on,
 )
 from agentworld_sim.engines.shell.commands import IN_ORDER
-from agentworld_sim.engines.shell.execution import Execution, Watch
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
     DeadlinePassed,
@@ -48,9 +47,10 @@ from agentworld_sim.engines.shell.file_times import (
     Umask,
 )
 from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
-from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
+from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
+from agentworld_sim.engines.shell.script_execution import Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
@@ -396,15 +396,15 @@ class LiveMachine:
         bare = name.rpartition("/")[2]
         words = [program or bare, *(context.argv if argv is None else argv)]
         text = _stdin(context) if stdin is None else stdin
-        script = f"cd {quoted(context.cwd)} && {self._exports(context.env)}"
-        script += " ".join(map(quoted, words))
+        script = f"cd {quote_word(context.cwd)} && {self._exports(context.env)}"
+        script += " ".join(map(quote_word, words))
         if program is not None or bare in RUNS_OTHERS:
             script = f"RANDOM={self.random.randrange(32768)}; {script}"
         # A program may run the command that runs it; it needs an interpreter of its own each time.
         side = bare if program is None else f"{bare}#{self._depth}"
         if text is not None:
             self._stdin.write_file(f"{FD}/{side}", text.encode("utf-8", "surrogateescape"))
-            script += f" < {STDIN_MOUNT}/{quoted(side)}"
+            script += f" < {STDIN_MOUNT}/{quote_word(side)}"
         # Whatever bashkit does inside a bashkit callback must come from another thread.
         pieces: list[tuple[str, str]] = []
         if self._depth > MOST_NESTED:
@@ -490,17 +490,17 @@ class LiveMachine:
         """Assignments that give a side interpreter's command the environment of the running one."""
         usual = {**environment(self.machine), "PWD": env.get("PWD", "")}
         return "".join(
-            f"{name}={quoted(value)} "
+            f"{name}={quote_word(value)} "
             for name, value in env.items()
             if usual.get(name) != value and name.isidentifier()
         )
 
-    def embedded(self, name: str, argv: Sequence[str], *, cwd: str) -> ExecResult:
+    def run_embedded(self, name: str, argv: Sequence[str], *, cwd: str) -> ExecResult:
         """bashkit's own command `name` on this world's files in the directory `cwd`, beside the shell.
 
         For tools that bring a program of their own, for example a bundled `rg`.
         """
-        script = f"cd {quoted(cwd)} && {' '.join(map(quoted, (name, *argv)))}"
+        script = f"cd {quote_word(cwd)} && {' '.join(map(quote_word, (name, *argv)))}"
         return self._native_bash(name).execute_sync(script)
 
     def _native_bash(self, bare: str) -> Bash:

@@ -17,9 +17,8 @@ from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
 from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
-from agentworld_sim.engines.shell.execution import Executed, Execution
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
-from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_machine import (
     FD,
     STDERR,
@@ -30,6 +29,7 @@ from agentworld_sim.engines.shell.live_machine import (
 )
 from agentworld_sim.engines.shell.programs import MISSING
 from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
+from agentworld_sim.engines.shell.script_execution import Execution, ScriptResult
 from agentworld_sim.engines.shell.session import (
     NOTES,
     Commit,
@@ -243,7 +243,7 @@ class LiveShell(LiveMachine):
         # One more command whether there is something to clean up or not: what a shell keeps must
         # not show which means its disguise took. `$_` stays what it was.
         cleanup = self._shims.cleanup or ":"
-        last = quoted(state.variables.get("_", ""))
+        last = quote_word(state.variables.get("_", ""))
         self._bash.execute_sync(f"trap - EXIT; {cleanup}; : {last}")
         traps = {
             name: command
@@ -346,7 +346,7 @@ class LiveShell(LiveMachine):
 
     def _execute(
         self, full: str, script: str, timeout_us: int | None
-    ) -> tuple[Executed, tuple[tuple[str, str], ...]]:
+    ) -> tuple[ScriptResult, tuple[tuple[str, str], ...]]:
         """Runs `full`, which holds `script`; also what it wrote, piece by piece."""
         clock = self.files.clock
         running = self._running = Execution(
@@ -363,7 +363,7 @@ class LiveShell(LiveMachine):
         except EngineFailure:
             if self._failure is None:
                 raise
-            done = Executed("", "", 1)
+            done = ScriptResult("", "", 1)
         finally:
             clock.deadline_us = None
             if running.stopped:
@@ -372,7 +372,7 @@ class LiveShell(LiveMachine):
             stopped = self._stopping and isinstance(self._failure, Endless)
             self._failure = None
             self._clear_cancel()
-            done = Executed(*running.output_so_far(), 124, running.cause(cancelled=stopped))
+            done = ScriptResult(*running.output_so_far(), 124, running.cause(cancelled=stopped))
         if done.verdict == "timeout" and deadline_us is not None:
             clock.sleep(deadline_us - clock.now_us())
         pieces = tuple(
@@ -410,16 +410,16 @@ class LiveShell(LiveMachine):
         self._open = kept
         started_us = now_us if session.started_us is None else session.started_us
         parts.append(f"SECONDS={(now_us - started_us) // 1_000_000}; hash -r; complete -r")
-        parts.append(f"set -- {' '.join(map(quoted, session.positional))}")
+        parts.append(f"set -- {' '.join(map(quote_word, session.positional))}")
         self._stdin.write_file(f"{FD}/0", stdin or b"")
         if stdin and _is_text(stdin):
             parts.append(f"exec < {STDIN_MOUNT}/0")
         cwd = session.cwd or self.machine.workdir
         if session.memory is None and cwd != "/":
-            parts.append(f"cd {quoted(cwd)} 2>/dev/null")
+            parts.append(f"cd {quote_word(cwd)} 2>/dev/null")
             parts.append("unset OLDPWD")
         parts += [f"exec {redirect}" for redirect in session.redirects]
-        traps = {name: f"trap -- {quoted(command)} {name}" for name, command in session.traps}
+        traps = {name: f"trap -- {quote_word(command)} {name}" for name, command in session.traps}
         every = traps.pop("DEBUG", None)
         parts += traps.values()
         names = [name for name in session.options if len(name) == 1]

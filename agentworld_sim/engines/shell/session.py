@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from bashkit import Bash
 
-from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.regex import lazy_compile
 
@@ -96,7 +96,7 @@ class Redirect:
         if self.names_file and not target.startswith("/"):
             target = f"{folder.rstrip('/')}/{target}"
         operator = {">": ">>", ">|": ">>", "&>": "&>>"}.get(self.operator, self.operator)
-        return f"{self.descriptor}{operator}{quoted(target) if self.names_file else target}"
+        return f"{self.descriptor}{operator}{quote_word(target) if self.names_file else target}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.engines.shell.unknown_commands import (
     CommandNames,
-    Misnamed,
     Routes,
-    Unanswered,
+    StaleNames,
+    UnansweredQuestion,
     UnknownCommands,
 )
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
@@ -257,7 +257,7 @@ class ShellEngineSession:
                 # It is in the middle of a turn, and its file systems have file descriptors too.
                 self._live.close()
                 self._live = None
-            if isinstance(outcome, Misnamed):
+            if isinstance(outcome, StaleNames):
                 unknown.learn(outcome)
             elif not await self._learn_past(unknown, context):
                 asked += 1
@@ -285,7 +285,7 @@ class ShellEngineSession:
 
     async def _run(
         self, call: ToolCall, tool: ToolSpec, context: StepContext, *, here: bool
-    ) -> Answer | Misnamed | Unanswered:
+    ) -> Answer | StaleNames | UnansweredQuestion:
         """Computes the turn, as far as it can be."""
         live = self._live
         assert live is not None
@@ -305,10 +305,10 @@ class ShellEngineSession:
 
     def _compute(
         self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: StepContext
-    ) -> Answer | Misnamed | Unanswered:
+    ) -> Answer | StaleNames | UnansweredQuestion:
         try:
             return self._answer(live, call, tool, context)
-        except (Misnamed, Unanswered) as stopped:
+        except (StaleNames, UnansweredQuestion) as stopped:
             # Its frames hold the machine, and so would a future that it is raised through: file
             # descriptors that nobody needs while an imaginer is asked.
             stopped.__context__ = None

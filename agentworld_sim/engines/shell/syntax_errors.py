@@ -80,17 +80,17 @@ def _in_words_of_bash(script: str, error: str) -> tuple[int, str]:
             return script.count("\n", 0, script.rfind(opening)) + 1, missing
     if "fuel" in said:
         # Of a block that is closed by another's end, bashkit only says that it is lost.
-        return len(lines), _unexpected(_TOKEN.findall(script)[-1])
+        return len(lines), _unexpected_token(_TOKEN.findall(script)[-1])
     before, rest = lines[at[0] - 1][: at[1] - 1], lines[at[0] - 1][at[1] - 1 :]
     tokens = _TOKEN.findall(rest)
     if "function name" in said:
         tokens = tokens[1:]
     elif not before.rstrip().endswith(("<", ">", "&")):
         tokens = []
-    return at[0], _unexpected(tokens[0] if tokens else "newline")
+    return at[0], _unexpected_token(tokens[0] if tokens else "newline")
 
 
-def _unexpected(token: str) -> str:
+def _unexpected_token(token: str) -> str:
     return f"syntax error near unexpected token `{token}'"
 
 

@@ -1,9 +1,9 @@
 """What one world's shell does with commands that it does not have.
 
 A script is run; when it calls such a command and the turn has no answer for it yet, the script is
-stopped (`Unanswered`), somebody is asked, and the turn is computed again from its beginning with the
+stopped (`UnansweredQuestion`), somebody is asked, and the turn is computed again from its beginning with the
 answer at hand. A name that turns out to be a command only while the script runs is learned in the same
-way (`Misnamed`).
+way (`StaleNames`).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ Key = tuple[tuple[str, ...], str, int]
 """Words of the command, hash of its input, how often the two came before in the turn."""
 
 
-class Unanswered(BaseException):
+class UnansweredQuestion(BaseException):
     """The turn cannot go on without an answer. No failure: nothing may catch it on the way."""
 
     def __init__(self, key: Key, question: CommandQuestion) -> None:
@@ -111,7 +111,7 @@ class Unanswered(BaseException):
         self.question = question
 
 
-class Misnamed(BaseException):
+class StaleNames(BaseException):
     """The turn has to be computed again because names meant something else than was thought."""
 
     def __init__(self, *, commands: Iterable[str] = (), files: Iterable[str] = ()) -> None:
@@ -236,7 +236,7 @@ class UnknownCommands:
                     answer = CommandAnswer.from_json(inner.answer)
                     self._keep(digest, answer)
 
-    def give(self, unanswered: Unanswered, answer: CommandAnswer) -> None:
+    def give(self, unanswered: UnansweredQuestion, answer: CommandAnswer) -> None:
         """Puts an answer where the next run finds it."""
         self.turn.given[unanswered.key] = (answer, unanswered.question.digest)
         self.turn.asked.append((unanswered.question.argv, answer))
@@ -250,13 +250,13 @@ class UnknownCommands:
         if not answer.operations:
             self._pure.setdefault(digest, answer)
 
-    def learn(self, misnamed: Misnamed) -> None:
+    def learn(self, stale: StaleNames) -> None:
         """Takes names as what they turned out to be."""
-        self._both |= misnamed.commands & self._files
-        self.words.update(dict.fromkeys(sorted(misnamed.commands)))
-        for name in misnamed.files:
+        self._both |= stale.commands & self._files
+        self.words.update(dict.fromkeys(sorted(stale.commands)))
+        for name in stale.files:
             self.words.pop(name, None)
-        self._files |= misnamed.files
+        self._files |= stale.files
 
     # Names
 
@@ -322,9 +322,9 @@ class UnknownCommands:
                     self._missed.add(name)
 
     def settle(self) -> None:
-        """Raises `Misnamed` when names were noted."""
+        """Raises `StaleNames` when names were noted."""
         if self._missed:
-            raise Misnamed(commands=self._missed)
+            raise StaleNames(commands=self._missed)
 
     def _can_be_learned(self, name: str) -> bool:
         if name in self.words:
@@ -374,8 +374,8 @@ class UnknownCommands:
 
         Raises:
             AccessRefused: its route is `refuse`.
-            Unanswered: somebody has to be asked.
-            Misnamed: it is no unknown command.
+            UnansweredQuestion: somebody has to be asked.
+            StaleNames: it is no unknown command.
         """
         argv = self._argv(call, files)
         if isinstance(argv, CommandResult):
@@ -398,7 +398,7 @@ class UnknownCommands:
                     files_sum=content_sum(tree),
                     validate=partial(_problem, plan),
                 )
-                raise Unanswered(key, question)
+                raise UnansweredQuestion(key, question)
             self.turn.given[key] = (self._pure[digest], digest)
         self.turn.used.append(key)
         answer, _ = self.turn.given[key]
@@ -434,7 +434,7 @@ class UnknownCommands:
             path = name if name.startswith("/") else normal_path(f"{call.cwd}/{name}")
             program = program_at(path, files)
             if program is None and (files.exists(path) or not _is_in_program_folder(name, call)):
-                raise Misnamed(files=[name])
+                raise StaleNames(files=[name])
         elif self.names.is_known(name):
             program = None
         else:
@@ -443,7 +443,7 @@ class UnknownCommands:
             return (name, *call.argv)
         if not self.names.is_foreign(program):
             if name not in self._both:
-                raise Misnamed(files=[name])
+                raise StaleNames(files=[name])
             return call.native(program=program.path)
         words = program.interpreter or ()
         if words and self.names.routes.of(words[0]) == "compute":

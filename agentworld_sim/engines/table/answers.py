@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.engines.table.errors import record_label, singular_table
-from agentworld_sim.engines.table.execution import Outcome
+from agentworld_sim.engines.table.call_execution import Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import (
     Schema,
@@ -28,6 +27,7 @@ from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.engines.table.outputs import COUNTS, MESSAGES, SUCCESSES, TOTALS
 from agentworld_sim.engines.table.query import number, same
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
+from agentworld_sim.engines.table.table_errors import record_label, singular_table
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
 from agentworld_sim.schema.validate import schema_problem

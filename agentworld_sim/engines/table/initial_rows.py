@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table.errors import singular_table
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolve_schema, types_of
 from agentworld_sim.engines.table.keys import next_key
@@ -29,6 +28,7 @@ from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
 from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.record_index import key_number
+from agentworld_sim.engines.table.table_errors import singular_table
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
 

@@ -131,6 +131,6 @@ def _record_name(record: Mapping[str, Any], path: str) -> str:
 
 
 def _one_word(table: str) -> str:
-    from agentworld_sim.engines.table.errors import singular_table
+    from agentworld_sim.engines.table.table_errors import singular_table
 
     return singular_table(table).replace(" ", "-").lower() or "record"

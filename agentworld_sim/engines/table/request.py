@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, cast
 
 from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.errors import invalid, key_text
 from agentworld_sim.engines.table.expressions import names_in
 from agentworld_sim.engines.table.json_schemas import (
     Schema,
@@ -23,6 +22,7 @@ from agentworld_sim.engines.table.json_schemas import (
 from agentworld_sim.engines.table.layout import join_values
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.engines.table.query import SAME, Filter
+from agentworld_sim.engines.table.table_errors import invalid, key_text
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec

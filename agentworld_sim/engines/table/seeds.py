@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from agentworld_sim.engines.table.errors import ToolError
 from agentworld_sim.engines.table.json_schemas import properties_of
 from agentworld_sim.engines.table.layout import MISSING, get, join_values, put
 from agentworld_sim.engines.table.operation import Operation, Plan, Table
 from agentworld_sim.engines.table.request import TableRequest
+from agentworld_sim.engines.table.table_errors import ToolError
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 

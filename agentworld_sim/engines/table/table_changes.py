@@ -205,7 +205,7 @@ def _problem(schema: Mapping[str, Any], value: Any) -> str | None:
 
 def _table_of_tool(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
     """The table that a tool's name speaks of."""
-    from agentworld_sim.engines.table.errors import singular_table
+    from agentworld_sim.engines.table.table_errors import singular_table
 
     name = f"_{tool.name.lower().replace('-', '_')}_"
     for table in (*plan.tables, *tables_in(state.values)):

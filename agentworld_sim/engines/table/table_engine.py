@@ -9,8 +9,7 @@ from urllib.parse import unquote
 
 from agentworld_sim.engines.model import CallImagining
 from agentworld_sim.engines.table.answers import observation
-from agentworld_sim.engines.table.errors import ToolError, server_text
-from agentworld_sim.engines.table.execution import Execution, Outcome
+from agentworld_sim.engines.table.call_execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.inference import PREFIX, is_candidate, plan_of
 from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
@@ -26,6 +25,7 @@ from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.record_index import RecordIndex
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
+from agentworld_sim.engines.table.table_errors import ToolError, server_text
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, StepContext
 from agentworld_sim.types.files import Blobs

@@ -4,39 +4,6 @@ It speaks HTTP over a real socket, so that a client is tested whole, with its co
 stream parser and its retries. See `ScriptedModelServer`.
 """
 
-from agentworld_sim.llm.scripted._refusals import Dialect, ReasoningField
-from agentworld_sim.llm.scripted._script import (
-    Disconnect,
-    ErrorReply,
-    Gate,
-    Hang,
-    ModelRequest,
-    OverflowReply,
-    RawReply,
-    Reply,
-    Script,
-    ScriptedReply,
-    ScriptError,
-    StreamError,
-)
-from agentworld_sim.llm.scripted._server import ScriptedModelServer
-from agentworld_sim.llm.scripted.tokens import count_tokens
+import lazy_loader
 
-__all__ = [
-    "Dialect",
-    "Disconnect",
-    "ErrorReply",
-    "Gate",
-    "Hang",
-    "ModelRequest",
-    "OverflowReply",
-    "RawReply",
-    "ReasoningField",
-    "Reply",
-    "Script",
-    "ScriptError",
-    "ScriptedModelServer",
-    "ScriptedReply",
-    "StreamError",
-    "count_tokens",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

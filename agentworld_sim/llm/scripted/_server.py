@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Self, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm.scripted._app import ScriptedApp
 from agentworld_sim.llm.scripted._refusals import Dialect, ReasoningField, Settings
 from agentworld_sim.llm.scripted._script import Script
+from agentworld_sim.llm.scripted._scripted_app import ScriptedApp
 
 DEFAULT_MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
 BACKLOG = 4096

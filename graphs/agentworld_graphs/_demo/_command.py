@@ -33,6 +33,6 @@ def demo(agent_model: str | None, keep: bool) -> None:
         if not keep:
             # The shim runs as a process of its own and finds the world by the environment.
             os.environ["AGENTWORLD_HOME"] = name
-        from agentworld_graphs._demo._run import run_demo
+        from agentworld_graphs._demo._demo_run import run_demo
 
         sys.exit(asyncio.run(run_demo(agent_model)))

@@ -34,9 +34,9 @@ from pydantic import (
     model_validator as checks,
 )
 
-from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
+from agentworld_graphs._demo._demo_agent import TOOLS, chat_model, fix_script
 from agentworld_graphs._interruption import SimulationInterrupted, interrupting
-from agentworld_graphs._scripted import ScriptedChatModel
+from agentworld_graphs._scripted_chat_model import ScriptedChatModel
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._tool_node import SimToolNode
 from agentworld_sim import (

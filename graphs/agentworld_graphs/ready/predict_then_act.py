@@ -27,7 +27,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentworld_graphs._demo._agent import alternatives_script
+from agentworld_graphs._demo._demo_agent import alternatives_script
 from agentworld_graphs._interruption import SimulationInterrupted, interrupting
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,

@@ -28,7 +28,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from agentworld_graphs._demo._agent import tidy_script
+from agentworld_graphs._demo._demo_agent import tidy_script
 from agentworld_graphs._interruption import interrupting
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,

@@ -65,12 +65,12 @@ def snapshot_command(
     finally:
         close_all({"": started})
 
-    from agentworld_mcp_shim._mirrors import seen_in, trust_tools
-    from agentworld_mcp_shim._snapshot import save_snapshot, snapshot_text
+    from agentworld_mcp_shim._mirrors import field_hashes, trust_tools
+    from agentworld_mcp_shim._snapshot_file import save_snapshot, snapshot_text
 
     secrets = target.secrets()
     if output is None:
         click.echo(snapshot_text(listing, secrets=secrets), nl=False)
     else:
         save_snapshot(output, listing, secrets=secrets)
-    trust_tools(target.command, seen_in(listing))
+    trust_tools(target.command, field_hashes(listing))

@@ -176,7 +176,7 @@ def _parse_snapshots(given: tuple[str, ...]) -> dict[str, Path]:
     """The values of `--snapshot` by server."""
     if not given:
         return {}
-    from agentworld_mcp_shim._snapshot import load_snapshot
+    from agentworld_mcp_shim._snapshot_file import load_snapshot
 
     files: dict[str, Path] = {}
     for value in given:

@@ -23,8 +23,8 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from agentworld_mcp_shim._keys import CALLER, Caller
 from agentworld_mcp_shim._settings import HttpSettings
+from agentworld_mcp_shim._world_keys import CALLER, Caller
 from agentworld_sim.errors import AgentworldError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _PATH = re.compile(r"(?:/worlds/(?P<world>[^/]+))?(?:/(?P<view>[^/]+))?/mcp/?")
 _SESSION = "mcp-session-id"
 
 
-class _Refused(Exception):
+class _Refusal(Exception):
     """A request goes no further."""
 
     def __init__(
@@ -117,8 +117,8 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             response = await self._respond(scope, receive, send)
-        except _Refused as refused:
-            self._metrics.refused(refused.reason)
+        except _Refusal as refused:
+            self._metrics.count_refusal(refused.reason)
             response = refused.response
         except ClientDisconnect:
             return
@@ -130,13 +130,13 @@ class App:
         headers = Headers(scope=scope)
         refusal = self._guard.refusal(headers)
         if refusal is not None:
-            raise _Refused(*refusal)
+            raise _Refusal(*refusal)
         path: str = scope["path"]
         if path in ("/healthz", "/readyz"):
             return Response("ok\n") if path == "/healthz" else await self._readiness()
         principal = self._tokens.principal(headers.get("authorization"))
         if principal is None and self._tokens.asked:
-            raise _unauthorized(headers)
+            raise _token_refusal(headers)
         if path == "/metrics":
             kind, content = self._metrics.text()
             return Response(content, media_type=kind)
@@ -144,7 +144,7 @@ class App:
         view = None if place is None else self._views.get(place["view"] or "")
         if place is None or view is None:
             paths = ", ".join(f"/{name}/mcp" if name else "/mcp" for name in self._views)
-            raise _Refused("path", 404, f"nothing is served here. MCP is at {paths}")
+            raise _Refusal("path", 404, f"nothing is served here. MCP is at {paths}")
         if principal is not None:
             scope["user"] = _user(principal)
         legacy = _is_legacy(headers)
@@ -163,8 +163,8 @@ class App:
                 begun = self._shared_session(self._sessions, scope["method"], caller, body)
                 if isinstance(begun, Response):
                     return begun
-            counted = _Counted(send, scope, caller, begun, self._metrics)
-            await view.asgi_app(scope, _replayed(body, receive), counted)
+            counted = _SessionCounter(send, scope, caller, begun, self._metrics)
+            await view.asgi_app(scope, _replay_body(body, receive), counted)
         return None
 
     @contextmanager
@@ -195,7 +195,7 @@ class App:
 
     async def _body(self, headers: Headers, request: Request) -> bytes:
         most = self._settings.max_request_bytes
-        large = _Refused("size", 413, f"a request may have {most} bytes")
+        large = _Refusal("size", 413, f"a request may have {most} bytes")
         declared = headers.get("content-length", "")
         if declared.isdigit() and int(declared) > most:
             raise large
@@ -208,7 +208,7 @@ class App:
                         raise large
         except TimeoutError:
             text = f"the request took longer than {BODY_SECONDS:g} s to arrive"
-            raise _Refused("slow", 408, text) from None
+            raise _Refusal("slow", 408, text) from None
         return bytes(body)
 
     def _shared_session(
@@ -217,18 +217,18 @@ class App:
         """The id of a session that begins, or the response where one ends.
 
         Raises:
-            _Refused: the request belongs to no session.
+            _Refusal: the request belongs to no session.
         """
         known = caller.session
         if method == "GET":
             # There is nothing to send: a process would have to know which of them has the client.
-            raise _Refused("stream", 405, "no stream here", {"Allow": "POST, DELETE"})
+            raise _Refusal("stream", 405, "no stream here", {"Allow": "POST, DELETE"})
         if known is None:
             if not _begins(body):
-                raise _Refused("session", 400, "Bad Request: Missing session ID")
+                raise _Refusal("session", 400, "Bad Request: Missing session ID")
             return sessions.begin(caller.principal)
         if not sessions.alive(known, caller.principal):
-            raise _Refused("session", 404, "Session not found")
+            raise _Refusal("session", 404, "Session not found")
         if method == "DELETE":
             sessions.end(known, caller.principal)
             self._metrics.session("ended")
@@ -244,7 +244,7 @@ class App:
         return Response("ok\n")
 
 
-class _Counted:
+class _SessionCounter:
     """Sends, and says when a session begins or ends."""
 
     def __init__(
@@ -270,7 +270,7 @@ class _Counted:
         await self._send(message)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Gives the body once more, and then what comes after it."""
     given = False
 
@@ -301,15 +301,15 @@ def _begins(body: bytes) -> bool:
     return named.get("method") == "initialize"
 
 
-def _busy() -> _Refused:
-    return _Refused("busy", 503, "too many requests at a time; try again", {"Retry-After": "1"})
+def _busy() -> _Refusal:
+    return _Refusal("busy", 503, "too many requests at a time; try again", {"Retry-After": "1"})
 
 
-def _unauthorized(headers: Headers) -> _Refused:
+def _token_refusal(headers: Headers) -> _Refusal:
     given = "authorization" in headers
     challenge = 'Bearer realm="agentworld"' + (', error="invalid_token"' if given else "")
     text = "this token is not known" if given else "a bearer token is needed"
-    return _Refused("token", 401, text, {"WWW-Authenticate": challenge})
+    return _Refusal("token", 401, text, {"WWW-Authenticate": challenge})
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from agentworld_mcp_shim._keys import HEADER, QUERY
+from agentworld_mcp_shim._world_keys import HEADER, QUERY
 
 FIRST_BYTES_SECONDS = 10
 """How long the kernel keeps back a connection on which nothing arrives, where it can."""
@@ -90,7 +90,7 @@ def _give(connection: socket.socket, inboxes: Sequence[socket.socket], first: in
     return False
 
 
-class HandedOver(socket.socket):
+class DispatchedSocket(socket.socket):
     """Stands for a listening socket, and accepts the connections that `dispatch` gives to this process."""
 
     def listen(self, backlog: int = 0, /) -> None:

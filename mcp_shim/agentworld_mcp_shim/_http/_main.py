@@ -15,11 +15,11 @@ import click
 
 from agentworld_mcp_shim._http._address import bound_socket, check_exposure
 from agentworld_mcp_shim._http._serving import Plan, is_real, serve_plan
-from agentworld_mcp_shim._keys import Run
 from agentworld_mcp_shim._mirror import Mirror, world_listing
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
+from agentworld_mcp_shim._world_keys import Run
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _ready_text(plan: Plan, http: HttpSettings) -> str:
     host = f"[{http.host}]" if ":" in http.host else http.host
     base = f"http://{host}:{plan.port}"
     urls = ", ".join(f"{base}/{name}/mcp" if name else f"{base}/mcp" for name in plan.mirrors)
-    kept = f", kept for {_spoken(http.world_seconds)}" if http.world_seconds else ""
+    kept = f", kept for {_duration_text(http.world_seconds)}" if http.world_seconds else ""
     real = sorted(name for name, access in plan.settings.access.items() if access == "real")
     default = f" {plan.run.world}" if plan.settings.worlds.world_id else " of this run"
     return (
@@ -116,7 +116,7 @@ def _ready_text(plan: Plan, http: HttpSettings) -> str:
     )
 
 
-def _spoken(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size and seconds % size == 0:
             return f"{seconds / size:g} {unit}"

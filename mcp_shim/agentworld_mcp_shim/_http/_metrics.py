@@ -72,7 +72,7 @@ class Metrics:
         )
         self._tools: set[str] = set()
 
-    def called(self, tool: str, outcome: CallOutcome, seconds: float) -> None:
+    def count_call(self, tool: str, outcome: CallOutcome, seconds: float) -> None:
         """Counts a call; `tool` is one that is known, or empty."""
         if tool and tool not in self._tools:
             if len(self._tools) < MAX_TOOLS:
@@ -83,7 +83,7 @@ class Metrics:
         self._seconds.labels(outcome.provenance).observe(seconds)
         self._worlds.set(self._open_worlds())
 
-    def refused(self, reason: str) -> None:
+    def count_refusal(self, reason: str) -> None:
         """Counts a request that was refused."""
         self._refused.labels(reason).inc()
 

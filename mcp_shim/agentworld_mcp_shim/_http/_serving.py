@@ -23,11 +23,11 @@ from agentworld_mcp_shim._http._app import App
 from agentworld_mcp_shim._http._metrics import Metrics
 from agentworld_mcp_shim._http._sessions import SignedSessions
 from agentworld_mcp_shim._http._tokens import Tokens
-from agentworld_mcp_shim._keys import Run
 from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS, on_signals
 from agentworld_mcp_shim._tool_calls import ToolCalls
+from agentworld_mcp_shim._world_keys import Run
 from agentworld_sim.ports import blocking
 
 if TYPE_CHECKING:

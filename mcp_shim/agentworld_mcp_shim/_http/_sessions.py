@@ -35,7 +35,7 @@ class SignedSessions:
     def begin(self, principal: str | None) -> str:
         """The id of a new session of a principal, whose further connections are given to this process."""
         while True:
-            session = self._signed(secrets.token_urlsafe(16), principal)
+            session = self._sign(secrets.token_urlsafe(16), principal)
             if process_of(session.encode(), self._count) == self._process:
                 return session
 
@@ -43,7 +43,7 @@ class SignedSessions:
         """Whether a session of that id was begun for this principal and has not ended."""
         name = session.rpartition(".")[0]
         # Signed again and not unsigned, because several spellings of one signature can be read.
-        wanted = self._signed(name, principal).encode("utf-8", "surrogatepass")
+        wanted = self._sign(name, principal).encode("utf-8", "surrogatepass")
         genuine = hmac.compare_digest(wanted, session.encode("utf-8", "surrogatepass"))
         return genuine and not self._end_mark(name).exists()
 
@@ -52,7 +52,7 @@ class SignedSessions:
         if self.alive(session, principal):
             self._end_mark(session.rpartition(".")[0]).touch()
 
-    def _signed(self, name: str, principal: str | None) -> str:
+    def _sign(self, name: str, principal: str | None) -> str:
         salt = "session" if principal is None else f"session of {principal}"
         signer = Signer(self._secret, salt=salt.encode(), digest_method=hashlib.sha256)
         signed = signer.sign(name.encode("utf-8", "surrogatepass"))

@@ -20,7 +20,7 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
-from agentworld_mcp_shim._http._dispatch import HandedOver, dispatch
+from agentworld_mcp_shim._http._dispatch import DispatchedSocket, dispatch
 from agentworld_mcp_shim._http._serving import Plan, allow_open_files, serve_plan
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS
 from agentworld_sim.errors import WorldFailure
@@ -62,7 +62,7 @@ class _Worker:
         """What becomes readable when there is news of it."""
         return [self.process.sentinel] if self.ready else [self.process.sentinel, self.inbox]
 
-    def heard(self) -> None:
+    def receive_ready(self) -> None:
         """Takes what it said, which is only that it is ready."""
         with suppress(BlockingIOError):
             self.ready = bool(self.inbox.recv(1))
@@ -111,9 +111,9 @@ def watch_over(plan: Plan, listening: socket.socket, *, ready: Callable[[], None
         while not codes:
             wait([told, *(sign for worker in workers for sign in worker.signs)])
             for worker in workers:
-                worker.heard()
+                worker.receive_ready()
                 if not worker.process.is_alive() and not codes:
-                    _buried(plan, worker.process.pid)
+                    _mark_dead(plan, worker.process.pid)
                     time.sleep(PAUSE_SECONDS)
                     worker.again()
             if not announced and all(worker.ready for worker in workers):
@@ -131,12 +131,12 @@ def watch_over(plan: Plan, listening: socket.socket, *, ready: Callable[[], None
     return codes[0]
 
 
-def _buried(plan: Plan, process: int | None) -> None:
+def _mark_dead(plan: Plan, process: int | None) -> None:
     from prometheus_client import multiprocess
 
     # Typed as what it is: the package says nothing of its arguments.
-    buried: Callable[[int | None, str], None] = vars(multiprocess)["mark_process_dead"]
-    buried(process, str(plan.run.folder))
+    mark: Callable[[int | None, str], None] = vars(multiprocess)["mark_process_dead"]
+    mark(process, str(plan.run.folder))
 
 
 def _end(processes: Sequence[BaseProcess]) -> None:
@@ -156,7 +156,7 @@ def _work(plan: Plan, outlet: socket.socket, level: int) -> None:
     from agentworld_sim.errors import AgentworldError
 
     log_to_stderr(level <= logging.INFO)
-    listening = HandedOver(fileno=outlet.detach())
+    listening = DispatchedSocket(fileno=outlet.detach())
     listening.setblocking(False)
     threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
     try:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.shell.glob_patterns import minimatch
 from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits.filesystem import two_files_patch
-from agentworld_sim.errors import EngineFailure
 from tests.engines.toolkits.recordings import RECORDINGS
 from tests.properties import examples
 
@@ -29,13 +26,7 @@ def test_a_patch_is_the_one_that_the_library_writes() -> None:
 
 def test_a_pattern_matches_what_it_matches_in_the_library() -> None:
     for (path, pattern), fits in LIBRARIES["patterns"]:
-        if fits is not None and re.search(r"[*+?@]\(", pattern) is None:
-            assert minimatch(path, pattern) is fits, (path, pattern)
-
-
-def test_a_group_in_a_pattern_is_refused_and_not_misread() -> None:
-    with pytest.raises(EngineFailure, match="alternatives in braces"):
-        minimatch("a", "**/@(a|b)")
+        assert fits is None or minimatch(path, pattern) is fits, (path, pattern)
 
 
 def test_names_are_sorted_as_the_library_sorts_them() -> None:
@@ -43,14 +34,14 @@ def test_names_are_sorted_as_the_library_sorts_them() -> None:
         assert sorted(names, key=collation_key) == ordered
 
 
-@given(st.text("ab*?[]{}|!+@/\\.,-#", max_size=40))
+@given(st.text("ab*?[]{}()|!+@/\\.,-#", max_size=40))
 @settings(max_examples=examples(300), deadline=None)
 def test_no_pattern_breaks_or_hangs(pattern: str) -> None:
     assert minimatch("aaaaaaaaaaaaaaaaaaaaaaaa/b", pattern) in (True, False)
 
 
 def test_a_pattern_made_to_hang_does_not() -> None:
-    assert not minimatch("a" * 200, "*a" * 60 + "c")
+    assert not minimatch("a" * 200, "*(a|aa|*(a|*(aa|a)))" * 5 + "c")
 
 
 async def test_without_a_word_in_the_scenario_it_may_work_everywhere() -> None:

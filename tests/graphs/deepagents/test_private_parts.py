@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agentworld_graphs import SimulatedSandbox, _call_site, _deepagents_backend
+from agentworld_graphs import SimulatedSandbox, _call_site, _deepagents_backend  # pyright: ignore[reportPrivateUsage]
 from agentworld_graphs._call_site import ParentGraph, parent_graphs
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.tools import tool
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
-from agentworld_graphs._demo._agent import real_calls
+from agentworld_graphs._demo._demo_agent import real_calls
 from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
 from agentworld_graphs.ready._agent import Agent, model_at, store_of_process, worlds
 from agentworld_sim import World

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
-from agentworld_graphs._demo._agent import real_calls
+from agentworld_graphs._demo._demo_agent import real_calls
 from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
 from agentworld_graphs.ready._agent import store_of_process
 from agentworld_sim import UsageError, World

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from agentworld_mcp_shim._http._dispatch import HandedOver, dispatch, key_of, process_of
+from agentworld_mcp_shim._http._dispatch import DispatchedSocket, dispatch, key_of, process_of
 from agentworld_mcp_shim._http._sessions import SignedSessions
 
 NEWEST = "MCP-Protocol-Version: 2026-07-28"
@@ -62,11 +62,11 @@ def test_a_session_belongs_to_the_process_that_began_it(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def processes() -> Generator[tuple[tuple[str, int], list[socket.socket], list[HandedOver]]]:
+def processes() -> Generator[tuple[tuple[str, int], list[socket.socket], list[DispatchedSocket]]]:
     """The address of a dispatcher, and both ends of the queues of three processes."""
     pairs = [socket.socketpair() for _ in range(3)]
     inboxes = [inbox for inbox, _ in pairs]
-    outlets = [HandedOver(fileno=outlet.detach()) for _, outlet in pairs]
+    outlets = [DispatchedSocket(fileno=outlet.detach()) for _, outlet in pairs]
     for inbox in inboxes:
         inbox.setblocking(False)
     with socket.socket() as listening:
@@ -85,7 +85,7 @@ def processes() -> Generator[tuple[tuple[str, int], list[socket.socket], list[Ha
 
 
 def test_a_process_is_given_the_connection_with_all_that_was_sent_on_it(
-    processes: tuple[tuple[str, int], list[socket.socket], list[HandedOver]],
+    processes: tuple[tuple[str, int], list[socket.socket], list[DispatchedSocket]],
 ) -> None:
     address, _, outlets = processes
     for name in ("a", "b", "c", "d", "e"):
@@ -100,7 +100,7 @@ def test_a_process_is_given_the_connection_with_all_that_was_sent_on_it(
 
 
 def test_where_the_queue_of_a_process_is_full_another_gets_the_connection(
-    processes: tuple[tuple[str, int], list[socket.socket], list[HandedOver]],
+    processes: tuple[tuple[str, int], list[socket.socket], list[DispatchedSocket]],
 ) -> None:
     address, inboxes, outlets = processes
     full = process_of(b"lab", 3)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_mcp_shim._keys import Run, WorldKey
 from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
+from agentworld_mcp_shim._world_keys import Run, WorldKey
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import UsageError
 from agentworld_sim.store import SqliteStore
@@ -109,7 +109,7 @@ async def test_the_world_of_the_process_is_kept(tmp_path: Path) -> None:
 
 
 async def test_a_principal_may_have_so_many_worlds_and_others_do_not_count(tmp_path: Path) -> None:
-    from agentworld_mcp_shim._keys import store_id
+    from agentworld_mcp_shim._world_keys import store_id
 
     clock = Clock()
     async with pool_of(tmp_path, clock, most=2) as pool:

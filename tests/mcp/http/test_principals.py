@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as some
 
 from agentworld_mcp_shim._http._sessions import SignedSessions
-from agentworld_mcp_shim._keys import owner_prefix, store_id
+from agentworld_mcp_shim._world_keys import owner_prefix, store_id
 from agentworld_sim.runtime.world_history import check_world_id
 from mcp import MCPError
 from tests.mcp.http.conftest import TOKENS, Serve, calling, initialize, said, world_of

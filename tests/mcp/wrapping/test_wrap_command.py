@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._snapshot import save_snapshot
+from agentworld_mcp_shim._snapshot_file import save_snapshot
 from agentworld_mcp_shim.wrapping._config_files import read_file, write_in_place
 from agentworld_sim.errors import UsageError
 from tests.mcp.command_runner import run_command

@@ -14,7 +14,7 @@ from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data import Demonstration, SourceTrajectory
-from agentworld_trainers.data._prepared import PreparedTrajectory, prepare_source
+from agentworld_trainers.data._prepared_trajectory import PreparedTrajectory, prepare_source
 from tests.trainers.data.worlds import computed
 
 SYSTEM = "You predict what a terminal shows."

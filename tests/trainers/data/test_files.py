@@ -25,7 +25,7 @@ from agentworld_sim.toolkits.tool_specs import spec_of
 from agentworld_sim.types.turns import Trajectory
 from agentworld_trainers.data import SourceTrajectory, read_rows, samples_of
 from agentworld_trainers.data._files import read_files
-from agentworld_trainers.data._prepared import PreparedTrajectory
+from agentworld_trainers.data._prepared_trajectory import PreparedTrajectory
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, make_data
 from tests.trainers.data.sources import MARKER, SYSTEM, row, write_lines

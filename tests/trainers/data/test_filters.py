@@ -16,7 +16,11 @@ from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._filter_counts import STEPS, FilterCounts, counts_table
 from agentworld_trainers.data._filters import filter_trajectory
-from agentworld_trainers.data._prepared import PreparedTrajectory, prepare_row, prepare_source
+from agentworld_trainers.data._prepared_trajectory import (
+    PreparedTrajectory,
+    prepare_row,
+    prepare_source,
+)
 from agentworld_trainers.recipes.schema import DataPart
 from tests.trainers.data.sources import PAGE, browsing, row
 from tests.trainers.data.worlds import CODING, computed, scenario

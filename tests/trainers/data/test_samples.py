@@ -12,7 +12,7 @@ from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from agentworld_sim.world import World
 from agentworld_trainers.data import SourceTrajectory, documents_of, imagined_tools, samples_of
-from agentworld_trainers.data._prepared import turns_of
+from agentworld_trainers.data._prepared_trajectory import turns_of
 from agentworld_trainers.data._samples import with_told_actions
 from tests.trainers.data.sources import browsing
 from tests.trainers.data.worlds import CODING, TYPED, computed, imagined, scenario

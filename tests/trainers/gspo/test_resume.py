@@ -20,10 +20,10 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import CheckpointFailed, TrainingDiverged
 from agentworld_trainers.gspo_trainer import GspoTrainer
 from agentworld_trainers.recipes.schema import Gspo
 from agentworld_trainers.stages._checkpoints import checkpoints, keep_last, last_checkpoint
+from agentworld_trainers.training_errors import CheckpointFailed, TrainingDiverged
 from tests.trainers.gspo import tiny
 
 SHORT = Gspo(

@@ -12,7 +12,7 @@ from agentworld_trainers.recipes.schema import (
     ModelPart,
     Recipe,
     Rollouts,
-    Supervised,
+    SupervisedPart,
 )
 from agentworld_trainers.stages._budget import (
     Memory,
@@ -36,7 +36,7 @@ SIZE = ModelSize(
     cache_per_token=8,
     cache_per_rollout=100,
 )
-PART = Supervised(batch_size=8, micro_batch_size=2, max_tokens=100)
+PART = SupervisedPart(batch_size=8, micro_batch_size=2, max_tokens=100)
 # 2 rows of 100 tokens: 200 tokens in a backward pass.
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_trainers.errors import CheckpointDamaged
 from agentworld_trainers.stages import Run, train_sft
 from agentworld_trainers.stages._checkpoints import sound_checkpoint
+from agentworld_trainers.training_errors import CheckpointDamaged
 from tests.trainers.stages import tiny
 
 SFT = {"steps": 3, "batch_size": 2, "save_every": 1, "log_every": 1, "threads": 1}

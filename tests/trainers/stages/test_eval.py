@@ -20,7 +20,7 @@ from agentworld_sim.llm.scripted import (
 from agentworld_trainers.data._rows import write_rows
 from agentworld_trainers.stages._eval import EvalReport, Outcome, Rate, evaluate
 from agentworld_trainers.stages._run import Run
-from agentworld_trainers.stages._supervised import train_sft
+from agentworld_trainers.stages._sft_stages import train_sft
 from tests.trainers.stages import tiny
 
 SAMPLES = [tiny.sample(n, thinking="echo", observation=f"{n}") for n in range(4)]

@@ -17,12 +17,11 @@ from trl.trainer.sft_trainer import SFTTrainer
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._rows import write_rows
-from agentworld_trainers.errors import TrainingDiverged
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages._models import load_model, new_model
 from agentworld_trainers.stages._rendering import RenderedRow
 from agentworld_trainers.stages._run import Run, read_metrics
-from agentworld_trainers.stages._supervised import (
+from agentworld_trainers.stages._sft_stages import (
     Rows,
     SupervisedTrainer,
     row_order,
@@ -31,6 +30,7 @@ from agentworld_trainers.stages._supervised import (
     train_cpt,
     train_sft,
 )
+from agentworld_trainers.training_errors import TrainingDiverged
 from tests.trainers.stages import killed, tiny
 
 PART: dict[str, Any] = {

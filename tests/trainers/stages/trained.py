@@ -11,7 +11,7 @@ from typing import Any
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import _training
 from agentworld_trainers.stages._run import Run
-from agentworld_trainers.stages._supervised import train_sft
+from agentworld_trainers.stages._sft_stages import train_sft
 from agentworld_trainers.stages._training import StageCallback
 
 FULL = 20_000

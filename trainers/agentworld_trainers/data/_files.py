@@ -25,7 +25,7 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
-from agentworld_trainers.data._prepared import PreparedTrajectory, prepare_row
+from agentworld_trainers.data._prepared_trajectory import PreparedTrajectory, prepare_row
 from agentworld_trainers.data._source import SourceTrajectory, imagined_tools
 
 TURN_FIELDS = ("parent", "call", "action", "observation", "change", "ref")

@@ -21,7 +21,7 @@ from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data._filter_counts import FilterCounts, Step
-from agentworld_trainers.data._prepared import SCREENS, PreparedTrajectory, PreparedTurn
+from agentworld_trainers.data._prepared_trajectory import SCREENS, PreparedTrajectory, PreparedTurn
 from agentworld_trainers.data._rows import Document
 from agentworld_trainers.recipes.schema import DataPart
 

@@ -9,7 +9,7 @@ from typing import Any
 from agentworld_sim.engines.call_question import call_prompt, domain_of
 from agentworld_sim.imagination.conversation import Conversation, PromptWriter
 from agentworld_sim.imagination.prompt_set import PromptSet, escape_markers
-from agentworld_sim.redaction.environment import masked
+from agentworld_sim.redaction.environment import mask_secrets
 from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
 from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.turns import Turn
@@ -51,7 +51,7 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
         source: The trajectory.
         prompts: As for `samples_of`.
     """
-    writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
+    writer = PromptWriter(prompts or PromptSet.default(), source.prompt_context)
     turns = with_told_actions(source)
     last: dict[str, int] = {}
     for index, turn in enumerate(turns):
@@ -98,7 +98,7 @@ def _samples(
     prompt_tokens: int,
     evidence_bytes: int,
 ) -> Iterator[PredictionSample]:
-    writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
+    writer = PromptWriter(prompts or PromptSet.default(), source.prompt_context)
     turns = with_told_actions(source)
     state = source.before
     memory: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def _samples(
             )
             asked = writer.conversation(prompt)
             messages = _messages(asked, prompt_tokens)
-            observation = masked(
+            observation = mask_secrets(
                 escape_markers(asked.domain.write(turn.observation)), source.prompt_context.secrets
             )
             yield PredictionSample(

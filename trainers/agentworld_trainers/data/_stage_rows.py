@@ -16,7 +16,7 @@ from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
 from agentworld_trainers.data._filter_counts import FilterCounts
 from agentworld_trainers.data._filters import filter_trajectory
-from agentworld_trainers.data._prepared import (
+from agentworld_trainers.data._prepared_trajectory import (
     PreparedTrajectory,
     PreparedTurn,
     prepare_source,

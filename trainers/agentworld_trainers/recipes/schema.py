@@ -127,7 +127,7 @@ class Optimiser(Part):
     """CPU threads; torch's choice by default."""
 
 
-class Supervised(Optimiser):
+class SupervisedPart(Optimiser):
     """Training on written rows: continued pre-training (`cpt`)."""
 
     batch_size: Positive = 16
@@ -139,7 +139,7 @@ class Supervised(Optimiser):
     a smaller value, such as 0.98, learns faster."""
 
     @model_validator(mode="after")
-    def _micro_batches_divide(self) -> Supervised:
+    def _micro_batches_divide(self) -> SupervisedPart:
         if self.batch_size % (self.micro_batch_size or self.batch_size):
             raise ValueError(
                 f"`micro_batch_size` ({self.micro_batch_size}) does not divide `batch_size`"
@@ -270,7 +270,7 @@ class AgentPart(Gspo):
     """Of the sampling when held-out tasks are measured; 0 takes the most probable token always."""
 
 
-class Sft(Supervised):
+class Sft(SupervisedPart):
     """Supervised fine-tuning: what `cpt` has, and thinking."""
 
     thinking: bool = True
@@ -306,7 +306,7 @@ class Recipe(Part):
     """Where the weights come from."""
     data: DataPart = DataPart()
     """Where samples come from."""
-    cpt: Supervised | None = None
+    cpt: SupervisedPart | None = None
     """Continued pre-training on whole trajectories, with turn-level loss masking."""
     sft: Sft | None = None
     """Supervised fine-tuning on single predictions, or on demonstrations of an agent."""

@@ -18,7 +18,7 @@ from ._run import (
     StageFolder as StageFolder,
     read_metrics as read_metrics,
 )
-from ._supervised import (
+from ._sft_stages import (
     train_cpt as train_cpt,
     train_sft as train_sft,
 )

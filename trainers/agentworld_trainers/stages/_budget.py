@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 
 from agentworld_trainers._text_table import text_table
-from agentworld_trainers.recipes.schema import Gspo, Hardware, ModelPart, Recipe, Supervised
+from agentworld_trainers.recipes.schema import Gspo, Hardware, ModelPart, Recipe, SupervisedPart
 
 FLOAT32 = 4
 BFLOAT16 = 2
@@ -108,27 +108,27 @@ class Server:
     cache: int
 
 
-def stages_of(recipe: Recipe) -> Iterator[tuple[str, Supervised | Gspo]]:
+def stages_of(recipe: Recipe) -> Iterator[tuple[str, SupervisedPart | Gspo]]:
     """The stages that a recipe has, in order."""
     for name in ("cpt", "sft", "rl", "agent"):
-        part: Supervised | Gspo | None = getattr(recipe, name)
+        part: SupervisedPart | Gspo | None = getattr(recipe, name)
         if part is not None:
             yield name, part
 
 
-def row_tokens(part: Supervised | Gspo) -> int:
+def row_tokens(part: SupervisedPart | Gspo) -> int:
     """The longest row of a stage."""
-    return part.max_tokens if isinstance(part, Supervised) else part.rollouts.max_rollout_tokens
+    return part.max_tokens if isinstance(part, SupervisedPart) else part.rollouts.max_rollout_tokens
 
 
-def rows_per_gpu(part: Supervised | Gspo, hardware: Hardware) -> int:
+def rows_per_gpu(part: SupervisedPart | Gspo, hardware: Hardware) -> int:
     """Rows of one backward pass on one GPU."""
     share = math.ceil(part.batch_size / hardware.gpus)
     return min(part.micro_batch_size or share, share)
 
 
 def memory_of(
-    size: ModelSize, model: ModelPart, part: Supervised | Gspo, hardware: Hardware
+    size: ModelSize, model: ModelPart, part: SupervisedPart | Gspo, hardware: Hardware
 ) -> Memory:
     """Memory of one stage on one GPU."""
     computed = BFLOAT16 if model.dtype == "bfloat16" else FLOAT32
@@ -165,11 +165,11 @@ def server_of(size: ModelSize, part: Gspo, hardware: Hardware) -> Server | None:
     )
 
 
-def tokens_of(part: Supervised | Gspo) -> Tokens:
+def tokens_of(part: SupervisedPart | Gspo) -> Tokens:
     """Tokens of one stage, if every row were as long as it may be."""
     longest = row_tokens(part)
     trained = part.steps * part.batch_size * longest
-    if isinstance(part, Supervised):
+    if isinstance(part, SupervisedPart):
         return Tokens(steps=part.steps, rows=part.batch_size, row_tokens=longest, trained=trained)
     batches = math.ceil(part.steps / part.mini_batches)
     rollouts = batches * part.group_size * part.groups_per_step
@@ -189,8 +189,10 @@ def _logits(size: ModelSize, tokens: int, computed: int) -> int:
     return piece * (computed + FLOAT32) + size.vocabulary * size.hidden * FLOAT32
 
 
-def _cache_here(size: ModelSize, part: Supervised | Gspo, hardware: Hardware, computed: int) -> int:
-    if isinstance(part, Supervised) or server_of(size, part, hardware):
+def _cache_here(
+    size: ModelSize, part: SupervisedPart | Gspo, hardware: Hardware, computed: int
+) -> int:
+    if isinstance(part, SupervisedPart) or server_of(size, part, hardware):
         return 0
     return _share(_cache(size, part, computed), hardware.gpus)
 

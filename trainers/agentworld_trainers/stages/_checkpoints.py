@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentworld_trainers.errors import CheckpointDamaged, CheckpointFailed
+from agentworld_trainers.training_errors import CheckpointDamaged, CheckpointFailed
 
 _NAME = re.compile(r"checkpoint-(\d+)")
 PARTIAL = ".partial"

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes.schema import Gspo, Lora, ModelPart, Supervised
+from agentworld_trainers.recipes.schema import Gspo, Lora, ModelPart, SupervisedPart
 from agentworld_trainers.stages._budget import (
     FULL,
     ModelSize,
@@ -252,7 +252,7 @@ def _advice(recipe: Recipe, plan: StagePlan) -> str:
         "weights": memory.weights + memory.gradients + memory.optimiser,
         "rollouts": memory.rollouts,
     }
-    longest = "max_tokens" if isinstance(part, Supervised) else "rollouts.max_rollout_tokens"
+    longest = "max_tokens" if isinstance(part, SupervisedPart) else "rollouts.max_rollout_tokens"
     rows = "" if part.micro_batch_size == 1 else f"{plan.name}.micro_batch_size or "
     shorter = f"Lower {rows}{plan.name}.{longest}"
     match max(sizes, key=lambda name: sizes[name]):
@@ -270,7 +270,7 @@ def _advice(recipe: Recipe, plan: StagePlan) -> str:
             return "Take more GPUs, or LoRA ([model.lora])."
 
 
-def _stage_warnings(recipe: Recipe, size: ModelSize, part: Supervised | Gspo) -> Iterator[str]:
+def _stage_warnings(recipe: Recipe, size: ModelSize, part: SupervisedPart | Gspo) -> Iterator[str]:
     longest = row_tokens(part)
     if size.context and longest > size.context:
         yield f"rows of {longest:,} tokens are longer than the model's context of {size.context:,}"

@@ -18,8 +18,7 @@ from transformers import (
 )
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import CheckpointDamaged, CheckpointFailed, TrainingDiverged
-from agentworld_trainers.recipes.schema import Gspo, Supervised
+from agentworld_trainers.recipes.schema import Gspo, SupervisedPart
 from agentworld_trainers.stages._checkpoints import (
     PARTIAL,
     flush,
@@ -32,6 +31,11 @@ from agentworld_trainers.stages._models import save_model, without_bars
 from agentworld_trainers.stages._plots import plot_curves
 from agentworld_trainers.stages._progress import Progress
 from agentworld_trainers.stages._run import StageFolder
+from agentworld_trainers.training_errors import (
+    CheckpointDamaged,
+    CheckpointFailed,
+    TrainingDiverged,
+)
 
 if TYPE_CHECKING:
     from transformers import Trainer as _Trainer
@@ -77,7 +81,7 @@ class StageCallback(TrainerCallback):
         self._told.step(state.global_step)
 
 
-def trainer_arguments(part: Supervised | Gspo, folder: Path, seed: int) -> dict[str, Any]:
+def trainer_arguments(part: SupervisedPart | Gspo, folder: Path, seed: int) -> dict[str, Any]:
     """What transformers' trainers are told of a stage of either kind, but for the sizes of batches."""
     return {
         "output_dir": str(folder),

@@ -14,7 +14,7 @@ from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.image import PROGRAM_START
-from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.programs import MISSING, version_text
 
 
@@ -141,7 +141,7 @@ def _compgen(call: CommandCall) -> CommandResult:
 
 
 def _words(words: list[str]) -> CommandResult:
-    return CommandResult(" ".join(map(quoted, words)))
+    return CommandResult(" ".join(map(quote_word, words)))
 
 
 def _as_tool(command: Command) -> Command:

@@ -42,7 +42,7 @@ def run_ripgrep(turn: ShellTurn, options: Sequence[str], root: str) -> list[str]
     given = ["--sort", "path", *(word for glob in options for word in _below_too(glob))]
     folder = turn.live.files.stat(root).kind == "directory"
     cwd = root if folder else parent_of(root)
-    result = turn.live.embedded("rg", [*given, "--", root], cwd=cwd)
+    result = turn.live.run_embedded("rg", [*given, "--", root], cwd=cwd)
     if result.exit_code > 1:
         raise PatternRefused(_refusal(result.stderr))
     return result.stdout.splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.toolkits._answers import text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
@@ -78,7 +78,7 @@ def run_script(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     words: list[str] = arguments.get("arguments", [])
     script: str = arguments["command"]
     if words:
-        script = f"bash -c {' '.join(map(quoted, [script, *words]))}"
+        script = f"bash -c {' '.join(map(quote_word, [script, *words]))}"
     stdin: str | None = arguments.get("stdin")
     return _observation(turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1")))
 

@@ -19,7 +19,13 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from agentworld_graphs import ScriptedChatModel, simulate_graph
-from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script, make_agent, real_calls
+from agentworld_graphs._demo._demo_agent import (
+    TOOLS,
+    chat_model,
+    fix_script,
+    make_agent,
+    real_calls,
+)
 from agentworld_graphs._thread_refs import marks_of
 from agentworld_sim.goals import GoalResult, check_goals
 from agentworld_sim.scenario import Scenario

@@ -94,7 +94,7 @@ class ScriptedChatModel(BaseChatModel):
                 )
         return made
 
-    def unused(self) -> list[AIMessage]:
+    def unused_messages(self) -> list[AIMessage]:
         """The replies of the script that were never given, in any thread."""
         replies = [message for message in self.script if isinstance(message, AIMessage)]
         return [reply for number, reply in enumerate(replies) if number not in self._given]

@@ -168,10 +168,10 @@ def _no_snapshot(path: Path, why: str) -> UsageError:
 
 
 def _mask(value: Any, secrets: tuple[str, ...]) -> Any:
-    from agentworld_sim.redaction.environment import masked
+    from agentworld_sim.redaction.environment import mask_secrets
 
     if isinstance(value, str):
-        return masked(value, secrets)
+        return mask_secrets(value, secrets)
     if isinstance(value, Mapping):
         return {
             _mask(key, secrets): _mask(one, secrets)

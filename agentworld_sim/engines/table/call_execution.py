@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from agentworld_sim.engines.table import errors, times
+from agentworld_sim.engines.table import table_errors, times
 from agentworld_sim.engines.table.expressions import (
     CannotEvaluate,
     evaluate,
@@ -114,7 +114,7 @@ class Execution:
                 for one in self.asked.plan.operations.values()
             )
             if known and not self.index.find(name, Query(filters=filters)):
-                raise errors.not_found(name, [value])
+                raise table_errors.not_found(name, [value])
 
     def _read(self) -> Outcome:
         found = self._named_records()
@@ -155,13 +155,13 @@ class Execution:
             query = replace(self._query(), filters=[*self._conditions()])
             found = self.index.find(self._table, query)
             if not found:
-                raise errors.not_found(self._table, list(self.asked.scope.values()))
+                raise table_errors.not_found(self._table, list(self.asked.scope.values()))
             return list(found[:1])
         named: list[StoredRecord] = []
         for key in keys:
             found_one = self._at(key)
             if found_one is None:
-                raise errors.not_found(self._table, self._shown_key(key))
+                raise table_errors.not_found(self._table, self._shown_key(key))
             named.append(found_one)
         return named
 
@@ -227,7 +227,9 @@ class Execution:
         number = self.index.next_number(self._table)
         key = key_of(record, table, number)
         if self.index.at(self._table, key) is not None:
-            raise errors.already_exists(self._table, [get(record, path) for path in table.key])
+            raise table_errors.already_exists(
+                self._table, [get(record, path) for path in table.key]
+            )
         return self._put(StoredRecord(key, number, record))
 
     def _complete(self, record: dict[str, Any], draw: SeededRandom) -> None:
@@ -319,7 +321,7 @@ class Execution:
             key = {path: item[path] for path in own if path in item}
             found = self._at(key) if key else None
             if found is None:
-                raise errors.not_found(self._table, self._shown_key(key or item))
+                raise table_errors.not_found(self._table, self._shown_key(key or item))
             done.append(self._change(found, {**changes, **item}))
         outcome = self._outcome(done)
         outcome.several = True
@@ -340,8 +342,10 @@ class Execution:
             try:
                 value = evaluate(expression, before.record, self.asked.given)
             except CannotEvaluate as error:
-                shown = errors.record_label(self._table, [get(record, one) for one in table.key])
-                raise errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
+                shown = table_errors.record_label(
+                    self._table, [get(record, one) for one in table.key]
+                )
+                raise table_errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
             put(record, path, value)
         for name in dict.fromkeys([*table.fields, *record]):
             stamped = snake(name) in times.CHANGED and self._is_stamp(name)
@@ -355,7 +359,7 @@ class Execution:
         if key != before.key:
             if self.index.at(self._table, key) is not None:
                 named = [get(record, path) for path in table.key]
-                raise errors.already_exists(self._table, named)
+                raise table_errors.already_exists(self._table, named)
             self._forget(before)
         return self._put(StoredRecord(key, before.number, record))
 
@@ -417,7 +421,7 @@ class Execution:
         """Raises the tool's own error when a condition of the scenario does not hold."""
         for expression, text in self.asked.operation.requires.items():
             if not is_true(expression, record, self.asked.given):
-                raise errors.ToolError(fill_template(text, record, self.asked.given))
+                raise table_errors.ToolError(fill_template(text, record, self.asked.given))
 
     def _outcome(self, found: Sequence[StoredRecord]) -> Outcome:
         return Outcome(

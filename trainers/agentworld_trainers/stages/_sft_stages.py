@@ -37,7 +37,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._rows import Demonstration, Document, read_rows, read_trained_rows
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes.schema import Supervised
+from agentworld_trainers.recipes.schema import SupervisedPart
 from agentworld_trainers.stages._models import load, lora_config
 from agentworld_trainers.stages._processes import processes, threads, verify_processes
 from agentworld_trainers.stages._rendering import (
@@ -264,7 +264,7 @@ def _train(
     recipe: Recipe,
     run: Run,
     name: Literal["cpt", "sft"],
-    part: Supervised | None,
+    part: SupervisedPart | None,
     render_rows: Callable[[Path, PreTrainedTokenizerBase], Iterable[Callable[[], RenderedRow]]],
 ) -> Path:
     """Trains a stage on its rows; `render_rows` gives what renders each of them."""
@@ -285,7 +285,7 @@ def _train(
 
 def _train_rows(
     stage: StageFolder,
-    part: Supervised,
+    part: SupervisedPart,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     rows: Rows,
@@ -305,7 +305,7 @@ def _train_rows(
     return save_result(trainer, tokenizer, stage)
 
 
-def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
+def sft_config(part: SupervisedPart, recipe: Recipe, folder: Path) -> SFTConfig:
     """The settings of a recipe, as TRL takes them."""
     started = processes()
     micro = part.micro_batch_size or max(1, part.batch_size // started)

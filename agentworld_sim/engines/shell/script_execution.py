@@ -35,7 +35,7 @@ FLOOD = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ScriptResult:
     """What a script wrote and how it ended."""
 
     stdout: str
@@ -72,7 +72,7 @@ class Execution:
         self._flooded = False
         self._reports = 0
 
-    def run(self, script: str, *, named: str = "") -> Executed:
+    def run(self, script: str, *, named: str = "") -> ScriptResult:
         """Runs `script`; `named` is what failures call it.
 
         Raises:
@@ -102,7 +102,7 @@ class Execution:
         # The sink misses the menu of `select`, the result what a DEBUG trap prints.
         pairs = zip(self.output_so_far(), (result.stdout, result.stderr), strict=True)
         stdout, stderr = (max(pair, key=len) for pair in pairs)
-        return Executed(stdout, stderr, result.exit_code)
+        return ScriptResult(stdout, stderr, result.exit_code)
 
     @property
     def stopped(self) -> bool:
@@ -133,11 +133,11 @@ class Execution:
         """Standard output and error so far. A stopped run forgets them; the sink has seen them."""
         return "".join(self._out), "".join(self._err)
 
-    def _end(self, by: Verdicts) -> Executed:
+    def _end(self, by: Verdicts) -> ScriptResult:
         stdout, stderr = self.output_so_far()
         lines = stderr.splitlines(keepends=True)
         kept = [line for line in lines if not _REPORT.search(self._own(line))]
-        return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict)
+        return ScriptResult(stdout, "".join(kept) + by.said, by.exit_code, by.verdict)
 
     def _own(self, text: str) -> str:
         """The lines of `text` that nobody else wrote."""

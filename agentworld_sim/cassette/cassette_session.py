@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from agentworld_sim.cassette._answers import Answers, Entry, in_order, miss, short_digest
 from agentworld_sim.cassette._keys import BOOKKEEPING, KeyedQuestion, Keys, StateParts
+from agentworld_sim.cassette._recorded_answers import Answers, Entry, in_order, miss, short_digest
 from agentworld_sim.cassette._yaml import dump
 from agentworld_sim.cassette.file import Cassette, write_file, writing
 from agentworld_sim.errors import AgentworldError, UsageError

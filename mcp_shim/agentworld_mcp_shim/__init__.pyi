@@ -1,0 +1,1 @@
+from .in_memory import world_server as world_server
