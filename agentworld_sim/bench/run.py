@@ -49,7 +49,7 @@ class Row:
         return cls(**fields)
 
 
-def chosen(transitions: TransitionSet, side: Side, most: int | None, seed: int) -> list[Transition]:
+def draw(transitions: TransitionSet, side: Side, most: int | None, seed: int) -> list[Transition]:
     """Transitions of one side; at most so many, drawn by the seed, in their order."""
     found = list(transitions.transitions(side))
     if most is None or most >= len(found):
@@ -82,7 +82,7 @@ async def run(
         ModelUnavailable: the server is down; what was written stays.
     """
     about = {"settings": settings_of(model), "with_records": with_records}
-    rows = {row.id: row for row in _begun(output, about)}
+    rows = {row.id: row for row in _begin(output, about)}
     waiting: dict[str, list[Transition]] = {}
     for transition in transitions:
         if transition.id not in rows:
@@ -142,7 +142,7 @@ def settings_of(model: WorldModel) -> dict[str, Any]:
     } | {"prompts": model.prompts.version}
 
 
-def _begun(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
+def _begin(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
     """The rows that are there already; the file is begun where there are none."""
     if not output.exists() or not output.stat().st_size:
         output.write_text(json.dumps(about) + "\n", encoding="utf-8")

@@ -57,7 +57,7 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
     matcher = ChanceMatcher(truth.by_chance)
     said = truth.observation
     same_end = said.is_error == is_error
-    value = same_end and matcher.same(_parsed(said.text), _parsed(text))
+    value = same_end and matcher.same(_parse_json(said.text), _parse_json(text))
     after = after_changes(transition.before, truth.changes)
     predicted = after_changes(transition.before, changes)
     touched = {*truth.changes, *changes}
@@ -68,7 +68,7 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
     return Score(
         text=same_end and matcher.fill(said.text) == text,
         value=value,
-        form=same_end and form_of(_parsed(said.text)) == form_of(_parsed(text)),
+        form=same_end and form_of(_parse_json(said.text)) == form_of(_parse_json(text)),
         state=state,
         changed=transition.fields_changed,
     )
@@ -159,7 +159,7 @@ def _equal_numbers(truth: Any, given: Any) -> bool:
     return isinstance(truth, int | float) and isinstance(given, int | float) and truth == given
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

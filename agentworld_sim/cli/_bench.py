@@ -71,7 +71,7 @@ def examples(recordings: Sequence[Path], output: Path) -> None:
     from agentworld_sim.bench.run import examples_from
     from agentworld_sim.imagination.examples import write_examples
 
-    found = list(examples_from(_loaded(recordings).transitions("train")))
+    found = list(examples_from(_load(recordings).transitions("train")))
     write_examples(output, found)
     click.echo(f"{output}: {len(found):,} examples")
 
@@ -132,7 +132,7 @@ async def run(
         raise UsageError(
             "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
         )
-    asked = runs.chosen(_loaded(recordings), side, most, seed)  # pyright: ignore[reportArgumentType]
+    asked = runs.draw(_load(recordings), side, most, seed)  # pyright: ignore[reportArgumentType]
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("calls", total=len(asked))
         rows = await runs.run(
@@ -197,7 +197,7 @@ def calibrate(run_file: Path, output: Path) -> None:
     click.echo(f"{output}: fitted on {len(observed):,} answers")
 
 
-def _loaded(recordings: Sequence[Path]) -> TransitionSet:
+def _load(recordings: Sequence[Path]) -> TransitionSet:
     from agentworld_sim.bench.transitions import TransitionSet
 
     return TransitionSet.load(recordings)

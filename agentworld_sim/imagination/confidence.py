@@ -171,7 +171,7 @@ class ConfidenceImaginer:
         self._second = second
 
     async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
-        first = self._noted(await self._inner.ask(question, context))
+        first = self._rate(await self._inner.ask(question, context))
         sure = first.exchanges[-1].confidence if first.exchanges else None
         if sure is None or sure >= self._threshold:
             return first
@@ -187,7 +187,7 @@ class ConfidenceImaginer:
         second = await self._second.ask(question, context)
         return replace(second, exchanges=(*passed, *second.exchanges))
 
-    def _noted(self, answer: ImaginedValue[T]) -> ImaginedValue[T]:
+    def _rate(self, answer: ImaginedValue[T]) -> ImaginedValue[T]:
         if not answer.exchanges:
             return answer
         sure = round(self._calibration.confidence(Signals.of(answer.exchanges)), 4)

@@ -247,7 +247,11 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (["shell", "--from", "nowhere", "-c", "ls"], 2, "'nowhere' is not a folder"),
         (["shell", "--world", "a b", "-c", "ls"], 2, "'a b' cannot be a world's id"),
         (["shel"], 2, "No such command 'shel'. Did you mean 'shell'?"),
-        (["qqq"], 2, "There are: demo, doctor, mcp, prompt, serve, shell, train, version, world."),
+        (
+            ["qqq"],
+            2,
+            "There are: bench, demo, doctor, mcp, prompt, serve, shell, train, version, world.",
+        ),
         (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
         (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),
         (["shell", "script.sh"], 2, "'script.sh' stands where nothing is expected"),

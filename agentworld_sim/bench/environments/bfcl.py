@@ -20,7 +20,7 @@ from bfcl_eval.constants.executable_backend_config import (
     MULTI_TURN_FUNC_DOC_FILE_MAPPING,
     STATELESS_CLASSES,
 )
-from records import Tables, changes, unlike_scalars, write_line, write_state
+from state_tables import Tables, changes, unlike_scalars, write_line, write_state
 
 DATA = Path(bfcl_eval.__file__).parent / "data"
 SPLITS = ("base", "long_context")
@@ -67,7 +67,9 @@ def play(row, right, chance, probes, *, long_context):
             text, failed = call(backends[api], name, given)
             other, _ = call(twins[api], name, given)
             states.append(state_of(backends))
-            by_chance = unlike_scalars([parsed(text), states[-1]], [parsed(other), state_of(twins)])
+            by_chance = unlike_scalars(
+                [parse_json(text), states[-1]], [parse_json(other), state_of(twins)]
+            )
             turns.append({
                 "name": name, "arguments": given, "text": text, "is_error": failed,
                 "by_chance": sorted(set(by_chance)), "probe": probe,
@@ -174,7 +176,7 @@ def schema(value):
     return found
 
 
-def parsed(text):
+def parse_json(text):
     try:
         return json.loads(text)
     except ValueError:

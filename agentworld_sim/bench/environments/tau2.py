@@ -15,7 +15,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from records import Tables, changes, write_line, write_state
+from state_tables import Tables, changes, write_line, write_state
 
 CONTROL = ("reset_state", "get_call_log")
 """Tools of the package that belong to whoever runs it."""
