@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,7 @@ def save_snapshot(path: Path, listing: Listing, *, secrets: Iterable[str] = ()) 
 
 def write_whole(path: Path, text: str) -> None:
     """Writes a file all at once, or raises `OSError` and leaves what was there."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
