@@ -264,7 +264,8 @@ async def test_no_interpreter_is_held_while_an_imaginer_thinks() -> None:
         await asyncio.gather(
             *(ImaginedWorld(world, imaginer).turn("kit a | cat") for world in worlds)
         )
-    assert max(descriptors) < before + 10
+    # What a process opens with its first machine is among them; one each would be 60.
+    assert max(descriptors) < before + 30
 
 
 async def test_a_cancelled_step_leaves_no_trace() -> None:
