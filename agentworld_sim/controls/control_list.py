@@ -4,10 +4,11 @@ this process, and those that its state declares."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, cast
 
-from agentworld_sim.controls._fault import Fault
 from agentworld_sim.errors import ControlFailure, UsageError
 from agentworld_sim.ports import Control
 from agentworld_sim.ports.steps import PREFIX
@@ -15,8 +16,33 @@ from agentworld_sim.registry import Registry
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
-BUILTIN_KINDS: dict[str, type[Control]] = {"fault": Fault}
-"""Those of this library."""
+KINDS = ("Fault").split()
+"""The kinds of this library, a module for each: `LostWrite` is `lost-write` in scenarios, in `lost_write.py`."""
+
+
+class _BuiltinKinds(Mapping[str, type[Control]]):
+    """Each is imported when it is asked for: thirty dataclasses take longer than all else of a world."""
+
+    def __init__(self) -> None:
+        self._classes = {re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower(): name for name in KINDS}
+
+    def __getitem__(self, name: str) -> type[Control]:
+        own = self._classes[name]
+        module = import_module(f"agentworld_sim.controls.{name.replace('-', '_')}")
+        return getattr(module, own)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._classes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+
+BUILTIN_KINDS: Mapping[str, type[Control]] = _BuiltinKinds()
+"""Those of this library, by name."""
 
 
 def _control_class(value: object) -> type[Control]:
@@ -44,20 +70,22 @@ DECLARED = f"{PREFIX}:declared"
 such a name."""
 
 
-ReadDeclared = Callable[[Sequence[Mapping[str, Any]]], Iterable[Control]]
-"""Makes controls of what a scenario writes of them."""
+ReadDeclared = Callable[[Sequence[Mapping[str, Any] | str]], Iterable[Control]]
+"""Makes controls of what a scenario writes of them; a text is the name of a profile."""
 
 
 class ControlList:
     """What controls a world, for any of its states."""
 
-    def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
+    def __init__(self, local: Iterable[Control | str], read: ReadDeclared) -> None:
         """The controls of this process, in order, stand around the declared ones, which `read` makes.
 
         Raises:
-            UsageError: one is no control, or two have one name.
+            UsageError: one is no control and no profile's name, or two have one name.
         """
-        self.local = tuple(local)
+        self.local = tuple(
+            made for one in local for made in (read([one]) if isinstance(one, str) else [one])
+        )
         for control in self.local:
             if not isinstance(getattr(control, "name", None), str) or isinstance(control, Mapping):
                 raise UsageError(
