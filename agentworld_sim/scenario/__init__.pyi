@@ -18,6 +18,7 @@ from ._profiles import (
 )
 from ._scenario import (
     Scenario as Scenario,
+    declared_controls as declared_controls,
     empty_scenario as empty_scenario,
     in_domains as in_domains,
     restored_scenario as restored_scenario,
@@ -36,7 +37,6 @@ from ._sections import (
     ToolObject as ToolObject,
     UserSpec as UserSpec,
     control_schema as control_schema,
-    declared_controls as declared_controls,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,
