@@ -77,13 +77,14 @@ class ModelImaginer:
         self._writer = PromptWriter(model.prompts, prompt_context)
 
     async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
+        prompt = question.prompt()
+        if prompt.records and not self._model.settings.history:
+            prompt = replace(prompt, parts=prompt.parts[-1:])
         loop = AskLoop(
             model=self._model,
             question=question,
             context=context,
-            conversation=self._writer.conversation(
-                question.prompt(), context.instruction, context.examples
-            ),
+            conversation=self._writer.conversation(prompt, context.instruction, context.examples),
             known=_known_messages(await context.history()),
             on_delta=context.on_delta if question.streams else None,
         )
@@ -421,7 +422,7 @@ def with_parts(
         from agentworld_sim.imagination.examples import ExampleImaginer, ExampleLibrary
 
         library = ExampleLibrary.load(settings.examples)
-        imaginer = ExampleImaginer(imaginer, library, settings.example_count)
+        imaginer = ExampleImaginer(imaginer, library, settings.example_choice)
     if settings.samples == 1 and settings.calibration is None and not settings.threshold:
         return imaginer
     from agentworld_sim.imagination.confidence import (
