@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -103,6 +103,7 @@ async def climb(
     examples: Path,
     official_prompts: Path | None = None,
     rungs: Sequence[Rung] = RUNGS,
+    on_row: Callable[[Row], None] | None = None,
 ) -> AsyncGenerator[tuple[Rung, int, list[Row]]]:
     """Has the same calls answered on every rung, and gives the rows of a rung and seed as they are there.
 
@@ -113,6 +114,7 @@ async def climb(
         examples: What may be learnt from (`agentworld bench examples`).
         official_prompts: The released model's templates; without them their rung is left out.
         rungs: Those to run.
+        on_row: Told of every new row.
 
     Raises:
         UsageError: a file there is of a run with other settings, or the examples cannot be read.
@@ -131,6 +133,7 @@ async def climb(
                 settings=about,
                 with_records=rung.with_records,
                 seed=seed,
+                on_row=on_row,
             )
             yield rung, seed, rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -13,10 +13,11 @@ from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
 from agentworld_sim.errors import ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
-from agentworld_sim.imagination.usage import usage_of
+from agentworld_sim.imagination.usage import WorldUsage, usage_of
 from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
+from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
@@ -41,6 +42,8 @@ class Prediction:
     signals: Mapping[str, Any] | None = None
     """What is known of the answer without the truth; `None` where nobody was asked."""
     usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    replies: Sequence[Mapping[str, Any]] = ()
+    """What the model said to the letter, the replies that were not used too."""
 
 
 class SessionPlayer:
@@ -112,8 +115,15 @@ class SessionPlayer:
         except ModelUnavailable:
             raise
         except WorldFailure as failure:
-            nothing = score(transition, "", False, {})
-            return Prediction(id=transition.id, refused=str(failure), score=nothing)
+            cost = WorldUsage(failed_steps=1)
+            cost.add_exchanges(failure.exchanges)
+            return Prediction(
+                id=transition.id,
+                refused=str(failure),
+                score=score(transition, "", False, {}),
+                usage=cost.to_json(),
+                replies=_replies(failure.exchanges),
+            )
         before, after = await self._world.state(at), await self._world.state(turn.ref)
         changes = _changes(self._tables_of(before), self._tables_of(after))
         said = turn.observation
@@ -125,6 +135,7 @@ class SessionPlayer:
             confidence=turn.exchanges[-1].confidence if turn.exchanges else None,
             signals=asdict(Signals.of(turn.exchanges)) if turn.exchanges else None,
             usage=usage_of([turn]).to_json(),
+            replies=_replies(turn.exchanges),
             score=score(transition, said.text, said.is_error, changes),
         )
 
@@ -202,6 +213,15 @@ def _scenario(session: RecordedSession) -> Scenario:
         for name, records in session.initial.items()
     }
     return Scenario.model_validate({"name": "recorded", "domains": ["mcp"], "tables": tables})
+
+
+def _replies(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
+    written = (exchange.to_json() for exchange in exchanges)
+    # Prompts follow from the transition, and are many times as long.
+    return [
+        {name: value for name, value in one.items() if name not in ("messages", "parameters")}
+        for one in written
+    ]
 
 
 def _changes(before: Tables, after: Tables) -> Changes:

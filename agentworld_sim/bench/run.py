@@ -39,6 +39,7 @@ class Row:
     confidence: float | None
     signals: Mapping[str, Any] | None
     usage: Mapping[str, Any]
+    replies: Sequence[Mapping[str, Any]] = ()
 
     def to_line(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False) + "\n"
@@ -107,9 +108,13 @@ async def run(
                     if on_row is not None:
                         on_row(row)
 
-        async with asyncio.TaskGroup() as group:
-            for asked in waiting.values():
-                group.create_task(play(asked))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for asked in waiting.values():
+                    group.create_task(play(asked))
+        except ExceptionGroup as failures:
+            # A server that is down is down for all of them.
+            raise failures.exceptions[0] from None
     return [rows[transition.id] for transition in transitions]
 
 
@@ -127,6 +132,7 @@ async def _row(player: SessionPlayer, transition: Transition) -> Row:
         confidence=prediction.confidence,
         signals=prediction.signals,
         usage=prediction.usage,
+        replies=prediction.replies,
     )
 
 

@@ -127,6 +127,13 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     written = f"{usage.completion_tokens:,} written ({usage.thinking_tokens:,} of them thinking)"
     yield "tokens", f"{read}, {written}"
     yield "time", f"{usage.seconds:.1f} s of requests, one after another"
+    if one := usage.per_answer():
+        share = usage.asked / (usage.turns + usage.failed_steps)
+        yield (
+            "each",
+            f"{one['requests']:.1f} requests, {one['tokens written']:,.0f} tokens written and"
+            f" {one['seconds']:.1f} s for a step that asks the model; {share:.0%} of the steps do",
+        )
 
 
 def _count_of(count: int, word: str) -> str:
