@@ -291,7 +291,7 @@ def _near(key: str) -> list[str]:
 
 def _awkward(records: Records, source: CallSource) -> Records:
     for one in (one for some in records.values() for one in some):
-        for name in one.keys() & source.fields.keys():
+        for name in [name for name in one if name in source.fields]:
             if "examples" in source.fields[name]:
                 one[name] = source.text(source.fields[name])
             elif "maximum" in source.fields[name]:

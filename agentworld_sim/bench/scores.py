@@ -25,9 +25,10 @@ class Score:
     form: bool
     """It has the same fields with values of the same kinds, down to how texts such as URLs and dates are written."""
     state: bool
-    """The state afterwards is the environment's."""
+    """The state afterwards is the environment's. Where nobody knows that, what `value` is."""
     changed: int
     """Fields that the environment changed."""
+    state_known: bool = True
 
     @property
     def silent(self) -> bool:
@@ -68,8 +69,9 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
         text=same_end and matcher.fill(said.text) == text,
         value=value,
         form=same_end and form_of(parse_json(said.text)) == form_of(parse_json(text)),
-        state=state,
+        state=state if transition.session.has_state else value,
         changed=transition.fields_changed,
+        state_known=transition.session.has_state,
     )
 
 

@@ -59,6 +59,8 @@ class RecordedSession:
     """Table to the field that names its records."""
     initial: Tables
     calls: tuple[RecordedCall, ...]
+    has_state: bool = True
+    """Whether it is known what calls changed; if not, their answers alone are scored."""
 
     def transitions(self) -> Iterator[Transition]:
         """Every call with the state before it."""
@@ -137,7 +139,7 @@ class TransitionSet:
             for session in self.sessions:
                 count = len(tools), len(states)
                 api = name([_tool_line(tool) for tool in session.tools], tools)
-                initial = name(session.initial, states)
+                initial = name(session.initial, states) if session.has_state else None
                 if len(tools) > count[0]:
                     yield from ({"tool": _tool_line(tool), "api": api} for tool in session.tools)
                 if len(states) > count[1]:
@@ -242,7 +244,8 @@ def _session(
         task=value["task"],
         tools=tuple(tool for api in value["apis"] for tool in tools[api]),
         keys=value["keys"],
-        initial=states[value["initial"]],
+        initial={} if value["initial"] is None else states[value["initial"]],
+        has_state=value["initial"] is not None,
         calls=tuple(
             RecordedCall(
                 call=ToolCall(turn["name"], turn["arguments"]),
@@ -278,7 +281,7 @@ def _tool_line(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _session_line(session: RecordedSession, api: str, initial: str) -> dict[str, Any]:
+def _session_line(session: RecordedSession, api: str, initial: str | None) -> dict[str, Any]:
     return {
         "source": session.source,
         "task": session.task,
