@@ -44,8 +44,17 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
+OWN_SOURCES: Mapping[str, str] = {"computed": "this library's", "recorded": "that of the tools' own"}
+"""What needs no environment of its own, and the licence of what is recorded."""
+
+
 def make(
-    source: str, environment: Path, output: Path, *, seed: int = 0, probes: float = PROBES
+    source: str,
+    environment: Path | None,
+    output: Path,
+    *,
+    seed: int = 0,
+    probes: float = PROBES,
 ) -> None:
     """Records an environment's transitions; nothing is left behind if that fails.
 
@@ -62,9 +71,13 @@ def make(
     """
     known = SOURCES.get(source)
     if known is None:
+        names = (*OWN_SOURCES, *SOURCES)
         raise UsageError(
-            f"there is no environment {source!r}.{nearest(source, SOURCES)} There are:"
-            f" {', '.join(SOURCES)}."
+            f"there is no source {source!r}.{nearest(source, names)} There are: {', '.join(names)}."
+        )
+    if environment is None:
+        raise UsageError(
+            f"{source} is played in a Python environment that has {known.package}: --environment DIR."
         )
     python = environment / "bin" / "python"
     install = f"python -m venv {environment} && {python} -m pip install {known.package}"
@@ -82,6 +95,11 @@ def make(
     partial = output.with_name(output.name + ".partial")
     partial.write_text(done.stdout, encoding="utf-8")
     partial.replace(output)
+
+
+def licence_of(source: str) -> str:
+    """The licence of what is recorded of a source."""
+    return OWN_SOURCES[source] if source in OWN_SOURCES else SOURCES[source].licence
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

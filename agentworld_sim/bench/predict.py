@@ -8,7 +8,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from agentworld_sim.bench.scores import Score, score
-from agentworld_sim.bench.transitions import Changes, RecordedSession, Tables, Transition
+from agentworld_sim.bench.transitions import (
+    Changes,
+    RecordedSession,
+    Tables,
+    Transition,
+    changes_between,
+)
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
 from agentworld_sim.errors import ModelUnavailable, WorldFailure
@@ -125,7 +131,7 @@ class SessionPlayer:
                 replies=_replies(failure.exchanges),
             )
         before, after = await self._world.state(at), await self._world.state(turn.ref)
-        changes = _changes(self._tables_of(before), self._tables_of(after))
+        changes = changes_between(self._tables_of(before), self._tables_of(after))
         said = turn.observation
         return Prediction(
             id=transition.id,
@@ -222,13 +228,3 @@ def _replies(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
         {name: value for name, value in one.items() if name not in ("messages", "parameters")}
         for one in written
     ]
-
-
-def _changes(before: Tables, after: Tables) -> Changes:
-    found: dict[str, dict[str, Any]] = {}
-    for table in {**before, **after}:
-        old, new = before.get(table, {}), after.get(table, {})
-        changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
-        if changed:
-            found[table] = changed
-    return found

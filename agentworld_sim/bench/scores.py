@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from agentworld_sim.bench.transitions import Changes, Tables, Transition
+from agentworld_sim.bench.transitions import Changes, Tables, Transition, parse_json
 
 _LETTERS = re.compile(r"[a-z]+")
 _CAPITALS = re.compile(r"[A-Z]+")
@@ -26,9 +25,10 @@ class Score:
     form: bool
     """It has the same fields with values of the same kinds, down to how texts such as URLs and dates are written."""
     state: bool
-    """The state afterwards is the environment's."""
+    """The state afterwards is the environment's. Where nobody knows that, what `value` is."""
     changed: int
     """Fields that the environment changed."""
+    state_known: bool = True
 
     @property
     def silent(self) -> bool:
@@ -57,7 +57,7 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
     matcher = ChanceMatcher(truth.by_chance)
     said = truth.observation
     same_end = said.is_error == is_error
-    value = same_end and matcher.same(_parse_json(said.text), _parse_json(text))
+    value = same_end and matcher.same(parse_json(said.text), parse_json(text))
     after = after_changes(transition.before, truth.changes)
     predicted = after_changes(transition.before, changes)
     touched = {*truth.changes, *changes}
@@ -68,9 +68,10 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
     return Score(
         text=same_end and matcher.fill(said.text) == text,
         value=value,
-        form=same_end and form_of(_parse_json(said.text)) == form_of(_parse_json(text)),
-        state=state,
+        form=same_end and form_of(parse_json(said.text)) == form_of(parse_json(text)),
+        state=state if transition.session.has_state else value,
         changed=transition.fields_changed,
+        state_known=transition.session.has_state,
     )
 
 
@@ -157,10 +158,3 @@ def form_of(value: Any) -> Any:
 
 def _equal_numbers(truth: Any, given: Any) -> bool:
     return isinstance(truth, int | float) and isinstance(given, int | float) and truth == given
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

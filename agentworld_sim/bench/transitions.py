@@ -59,6 +59,8 @@ class RecordedSession:
     """Table to the field that names its records."""
     initial: Tables
     calls: tuple[RecordedCall, ...]
+    has_state: bool = True
+    """Whether it is known what calls changed; if not, their answers alone are scored."""
 
     def transitions(self) -> Iterator[Transition]:
         """Every call with the state before it."""
@@ -124,6 +126,31 @@ class TransitionSet:
                 raise UsageError(f"two sessions are called {name!r}: give every file once.")
         return found
 
+    def write(self, path: Path) -> None:
+        """Writes one file that `load` reads."""
+        tools: dict[str, str] = {}
+        states: dict[str, str] = {}
+
+        def name(value: Any, names: dict[str, str]) -> str:
+            text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+            return names.setdefault(text, str(len(names)))
+
+        def lines() -> Iterator[Any]:
+            for session in self.sessions:
+                count = len(tools), len(states)
+                api = name([_tool_line(tool) for tool in session.tools], tools)
+                initial = name(session.initial, states) if session.has_state else None
+                if len(tools) > count[0]:
+                    yield from ({"tool": _tool_line(tool), "api": api} for tool in session.tools)
+                if len(states) > count[1]:
+                    yield {"state": initial, "tables": session.initial}
+                yield _session_line(session, api, initial)
+
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines())
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+
     def transitions(self, side: Side | None = None) -> Iterator[Transition]:
         """All transitions in their order, or those of one side."""
         for session in self.sessions:
@@ -151,6 +178,38 @@ def count_changed(before: Tables, changes: Changes) -> int:
             old, new = before.get(table, {}).get(key) or {}, record or {}
             count += sum(old.get(name) != new.get(name) for name in {**old, **new})
     return count
+
+
+def changes_between(before: Tables, after: Tables) -> Changes:
+    """What differs between two states."""
+    found: dict[str, dict[str, Any]] = {}
+    for table in {**before, **after}:
+        old, new = before.get(table, {}), after.get(table, {})
+        changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+        if changed:
+            found[table] = changed
+    return found
+
+
+def scalars_of(value: Any) -> Iterator[Any]:
+    """All names and scalars of a JSON value, in their order."""
+    if isinstance(value, Mapping):
+        for name, one in cast("Mapping[str, Any]", value).items():
+            yield name
+            yield from scalars_of(one)
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            yield from scalars_of(one)
+    else:
+        yield value
+
+
+def parse_json(text: str) -> Any:
+    """The value of a text that is JSON; any other is its own value."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _share(name: str) -> float:
@@ -185,7 +244,8 @@ def _session(
         task=value["task"],
         tools=tuple(tool for api in value["apis"] for tool in tools[api]),
         keys=value["keys"],
-        initial=states[value["initial"]],
+        initial={} if value["initial"] is None else states[value["initial"]],
+        has_state=value["initial"] is not None,
         calls=tuple(
             RecordedCall(
                 call=ToolCall(turn["name"], turn["arguments"]),
@@ -207,5 +267,37 @@ def _tool(value: Mapping[str, Any]) -> ToolSpec:
         description=value.get("description", ""),
         input_schema=value["inputSchema"],
         output_schema=value.get("outputSchema"),
-        domain="mcp",
+        domain=value.get("domain", "mcp"),
     )
+
+
+def _tool_line(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "domain": tool.domain,
+    }
+
+
+def _session_line(session: RecordedSession, api: str, initial: str | None) -> dict[str, Any]:
+    return {
+        "source": session.source,
+        "task": session.task,
+        "apis": [api],
+        "keys": session.keys,
+        "initial": initial,
+        "turns": [
+            {
+                "name": one.call.name,
+                "arguments": one.call.arguments,
+                "text": one.observation.text,
+                "is_error": one.observation.is_error,
+                "by_chance": sorted(one.by_chance),
+                "probe": one.probe,
+                "changes": one.changes,
+            }
+            for one in session.calls
+        ],
+    }

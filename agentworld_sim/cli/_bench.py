@@ -36,31 +36,54 @@ def bench() -> None:
 
 @bench.command()
 @click.argument("source", metavar="SOURCE")
+@click.argument("cassettes", nargs=-1, type=RECORDED, metavar="[CASSETTE...]")
 @click.option(
     "--environment",
-    required=True,
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="The Python environment that has the source's package.",
 )
 @click.option("--output", type=FILE, help="The file to write; SOURCE.jsonl by default.")
-@click.option("--seed", default=0, show_default=True, help="Of what is tried beside the tasks.")
-def make(source: str, environment: Path, output: Path | None, seed: int) -> None:
-    """Play an environment's own tasks and record every transition.
+@click.option("--seed", default=0, show_default=True, help="Of what is drawn or tried beside tasks.")
+def make(
+    source: str,
+    cassettes: Sequence[Path],
+    environment: Path | None,
+    output: Path | None,
+    seed: int,
+) -> None:
+    """Record the transitions of an environment that is code, or of real tools.
 
-    Sources: bfcl, tau2-airline, tau2-retail.
+    \b
+    computed                    worlds of this library; nothing has to be installed
+    recorded CASSETTE...        calls of real tools, as `agentworld mcp --record` wrote them
+    bfcl                        } tasks of a package, played in
+    tau2-airline, tau2-retail   } the Python environment that has it
     """
     from agentworld_sim.bench import make as recording
     from agentworld_sim.bench.transitions import TransitionSet
 
     output = output or Path(f"{source}.jsonl")
-    recording.make(source, environment.absolute(), output, seed=seed)
+    if bool(cassettes) != (source == "recorded"):
+        raise UsageError("`recorded` takes the cassettes to read, and no other source does.")
+    if source == "computed":
+        from agentworld_sim.bench.computed import record
+
+        record(seed).write(output)
+    elif source == "recorded":
+        from agentworld_sim.bench.recorded import read_cassettes
+
+        read_cassettes(cassettes).write(output)
+    else:
+        recording.make(source, environment and environment.absolute(), output, seed=seed)
     found = list(TransitionSet.load([output]).transitions())
     sides = {side: sum(one.side == side for one in found) for side in ("train", "known", "unseen")}
     click.echo(
         f"{output}: {len(found):,} transitions, {sides['train']:,} to learn from, {sides['known']:,} of other"
-        f" tasks, {sides['unseen']:,} of other tools. Licence: {recording.SOURCES[source].licence}."
+        f" tasks, {sides['unseen']:,} of other tools. Licence: {recording.licence_of(source)}."
     )
+    if source == "recorded":
+        click.echo("What the calls changed is not known: answers alone will be scored.")
 
 
 @bench.command()
