@@ -34,19 +34,19 @@ THINKING = "thinking-"
 """Rungs that differ in how much thinking they allow: all the parts of `re-ask`, and a limit."""
 
 
-def rungs_of(names: Sequence[str], thinking_tokens: Sequence[int]) -> list[Rung]:
+def rungs_of(names: Sequence[str], thinking_tokens: Iterable[int]) -> list[Rung]:
     """The rungs of these names, all by default, and one for every limit of thinking.
 
     Raises:
         UsageError: there is no such rung.
     """
     known = {rung.name: rung for rung in RUNGS}
-    if missing := [name for name in names if name not in known]:
-        raise UsageError(
-            f"there is no rung {missing[0]!r}.{nearest(missing[0], known)} There are: {', '.join(known)}."
-        )
     top = known["re-ask"]
-    limits = [
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            raise UsageError(f"there is no rung {name!r}.{near} There are: {', '.join(known)}.")
+    limits = (
         replace(
             top,
             name=f"{THINKING}{most}",
@@ -54,7 +54,7 @@ def rungs_of(names: Sequence[str], thinking_tokens: Sequence[int]) -> list[Rung]
             settings={**top.settings, "thinking": most > 0, "thinking_tokens": most or None},
         )
         for most in thinking_tokens
-    ]
+    )
     return [*(known[name] for name in names or known), *limits]
 
 
@@ -67,18 +67,18 @@ async def collect(
     most: int,
     seeds: int,
     rungs: Sequence[Rung],
-    official_prompts: Path | None,
-    on_answers: Callable[[int, int], None],
+    official_prompts: Path | None = None,
+    on_answers: Callable[[int, int], None] = lambda answers, total: None,
 ) -> None:
     """Looks at an endpoint and has it answer; what was found and answered before is not asked again.
 
     Args:
         transitions: The set; what may be learnt from becomes examples.
         settings: The endpoint, and how it is asked on every rung.
-        output: The file, written again after every rung. Beside it a folder `.runs` keeps answers as they come.
+        output: The file, written again after every rung; the folder `.runs` beside it has answers as they come.
         sides: Which transitions are asked.
         most: At most so many of each side and seed.
-        seeds: How often they are drawn and asked.
+        seeds: How often they are drawn.
         rungs: See `rungs_of`.
         official_prompts: The released model's templates; without them their rung is left out.
         on_answers: Told how many answers there are, of how many.
@@ -96,10 +96,9 @@ async def collect(
     if official_prompts is None:
         rungs = [rung for rung in rungs if rung.prompts != "official"]
     folder = output.with_suffix(".runs")
-    folder.mkdir(parents=True, exist_ok=True)
-    about = await _about(folder / "about.json", settings)
+    about = await asyncio.to_thread(_about, folder, settings)
     learnt = list(transitions.transitions("train"))
-    # Its name is a setting of the rungs: answers with other examples are refused the folder.
+    # Its name is a setting of the rungs: the folder of a run with other examples is refused.
     examples = folder / f"examples-{_digest(map(_question, learnt))}.jsonl"
     write_examples(examples, examples_from(learnt))
     questions = {one.id: _question(one) for asked in draws.values() for one in asked}
@@ -112,7 +111,7 @@ async def collect(
 
     rows: dict[str, list[Row]] = {}
     found: dict[str, dict[str, Any]] = {}
-    climbing = climb(
+    ladder = climb(
         draws,
         settings,
         folder,
@@ -121,22 +120,22 @@ async def collect(
         rungs=rungs,
         on_row=count,
     )
-    async for rung, seed, given in climbing:
+    async for rung, seed, given in ladder:
         held = rows.setdefault(rung.name, [])
         held += given
-        asked_with, _ = read_run(folder / f"{rung.name}-{seed}.jsonl")
-        found[rung.name] = _rung(rung, held, asked_with["settings"])
+        head, _ = read_run(folder / f"{rung.name}-{seed}.jsonl")
+        found[rung.name] = {"settings": head["settings"], **_rung(rung, held)}
         answers = sum(map(len, rows.values()))
         on_answers(answers, total)
-        finished = _now() if answers == total else ""
         evidence = {
-            **{"form": FORM, **about, "finished": finished, "set": _digest(questions.values()), "sides": sides},
-            **{"rungs": list(found.values()), "questions": questions},
+            **about,
+            "finished": _now() if answers == total else "",
+            "set": _digest(questions.values()),
+            "sides": sides,
+            "rungs": list(found.values()),
+            "questions": questions,
         }
-        told = mask_secrets(json.dumps(evidence, ensure_ascii=False), filter(None, [settings.api_key]))
-        partial = output.with_name(output.name + ".partial")
-        partial.write_text(told + "\n", encoding="utf-8")
-        partial.replace(output)
+        _write(output, mask_secrets(json.dumps(evidence), filter(None, [settings.api_key])))
 
 
 def read_evidence(path: Path) -> dict[str, Any]:
@@ -155,67 +154,75 @@ def read_evidence(path: Path) -> dict[str, Any]:
     raise UsageError(f"{str(path)!r} is no file of `agentworld evidence` ({why}).")
 
 
-async def _about(path: Path, settings: ModelSettings) -> dict[str, Any]:
+def _about(folder: Path, settings: ModelSettings) -> dict[str, Any]:
     """What the endpoint is and tells; asked once."""
-    url = display_url(settings.url)
+    path, url = folder / "about.json", display_url(settings.url)
     if path.exists():
         about = json.loads(path.read_text("utf-8"))
-        if about["url"] != url or settings.model not in ("", about["model"]):
-            raise UsageError(
-                f"{str(path.parent)!r} holds answers of {about['model']!r} at {about['url']}. Name another"
-                " --output."
-            )
-        return about
-    diagnosis = await asyncio.to_thread(
-        diagnose, settings.url, model=settings.model or None, api_key=settings.api_key or None
-    )
+        if about["url"] == url and settings.model in ("", about["model"]):
+            return about
+        raise UsageError(
+            f"{str(folder)!r} holds answers of {about['model']!r} at {about['url']}. Name another --output."
+        )
+    diagnosis = diagnose(settings.url, model=settings.model, api_key=settings.api_key)
     if diagnosis.model is None:
         raise ModelUnavailable(diagnosis.findings[-1].summary)
-    server = await server_facts(settings)
+    server = asyncio.run(server_facts(settings))
     listed = server.get("models", {}).get("data", [])
-    server["models"] = [one for one in listed if one.get("id") == diagnosis.model]
-    prompts = PromptSet.default().version
     about = {
-        **{"url": url, "model": diagnosis.model, "server": server, "doctor": diagnosis.to_json()},
-        **{"version": __version__, "prompts": prompts, "began": _now()},
+        "form": FORM,
+        "url": url,
+        "model": diagnosis.model,
+        "server": {**server, "models": [one for one in listed if one["id"] == diagnosis.model]},
+        "doctor": diagnosis.to_json(),
+        "version": __version__,
+        "prompts": PromptSet.default().version,
+        "began": _now(),
     }
-    path.write_text(json.dumps(about), encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(path, json.dumps(about))
     return about
 
 
-def _rung(rung: Rung, rows: Sequence[Row], settings: Mapping[str, Any]) -> dict[str, Any]:
-    sides = {side: [row for row in rows if row.side == side] for side in dict.fromkeys(row.side for row in rows)}
-    figures = {side: figures_of(some) for side, some in sides.items()}
+def _rung(rung: Rung, rows: list[Row]) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for side in dict.fromkeys(row.side for row in rows):
+        some = figures_of([row for row in rows if row.side == side])
+        figures[side] = {name: asdict(one) for name, one in some.items()}
     return {
         "name": rung.name,
         "adds": rung.adds,
-        "settings": settings,
-        "figures": {
-            side: {name: asdict(one) for name, one in some.items()} for side, some in figures.items()
-        },
+        "figures": figures,
         "right": 100 * sum(row.score.right for row in rows) / len(rows),
         "cost": WorldUsage.total(row.usage for row in rows).per_answer(),
         "auroc": auroc(rows),
         "reliability": reliability(rows),
         "coverage": coverage(rows),
-        "rows": [{**asdict(row), "right": row.score.right, "silent": row.score.silent} for row in rows],
+        "rows": [
+            {**asdict(row), "right": row.score.right, "silent": row.score.silent} for row in rows
+        ],
     }
 
 
 def _question(transition: Transition) -> dict[str, Any]:
-    truth = transition.truth
+    call, said = transition.truth.call, transition.truth.observation
     return {
-        "source": transition.session.source,
-        "tool": truth.call.name,
-        "arguments": truth.call.arguments,
-        "text": truth.observation.text,
-        "is_error": truth.observation.is_error,
-        "changes": truth.changes,
+        "tool": call.name,
+        "arguments": call.arguments,
+        "text": said.text,
+        "is_error": said.is_error,
+        "changes": transition.truth.changes,
     }
 
 
 def _digest(questions: Iterable[Mapping[str, Any]]) -> str:
     return blake2b(canonical_json([*questions]).encode(), digest_size=4).hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
 
 
 def _now() -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WRITTEN = click.Path(path_type=Path, dir_okay=False, exists=True)
+FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 COUNT = click.IntRange(min=1)
 
 
@@ -36,37 +38,54 @@ def evidence() -> None:
 
 
 @evidence.command()
-@click.argument("url", envvar="AGENTWORLD_MODEL_URL")
+@click.argument("url")
 @click.option("--model", metavar="NAME", help="The model's name as served.")
-@click.option("--output", type=FILE, default=Path("evidence.json"), show_default=True,
-              help="The file; what is there is gone on with.")  # fmt: skip
-@click.option("--transitions", multiple=True, type=WRITTEN, metavar="FILE",
-              help="Recordings of `agentworld bench make`, beside the set that is built in.")  # fmt: skip
+@click.option(
+    "--output",
+    type=FILE,
+    default=Path("evidence.json"),
+    show_default=True,
+    help="The file; what is there is gone on with.",
+)
+@click.option(
+    "--transitions",
+    "recordings",
+    multiple=True,
+    type=WRITTEN,
+    metavar="FILE",
+    help="A recording of `agentworld bench make`, beside the set that is built in.",
+)
 @click.option("--side", type=click.Choice(["known", "unseen"]), help="Ask this side only.")
-@click.option("--most", type=COUNT, default=60, show_default=True, metavar="N", help="Calls of a side.")
-@click.option("--seeds", type=COUNT, default=1, show_default=True, metavar="N", help="Draws of calls.")
-@click.option("--rung", multiple=True, metavar="NAME", help="Ask on this rung of the ladder only.")
-@click.option("--thinking-tokens", multiple=True, type=click.IntRange(min=0), metavar="N",
-              help="One more rung with this limit of thinking; give several for a curve.")  # fmt: skip
+@click.option("--most", type=COUNT, default=60, show_default=True, help="Most calls of a side.")
+@click.option("--seeds", type=COUNT, default=1, show_default=True, help="How often they are drawn.")
+@click.option("--rung", "names", multiple=True, metavar="NAME", help="Ask on this rung only.")
+@click.option(
+    "--thinking-tokens",
+    multiple=True,
+    type=click.IntRange(min=0),
+    help="One more rung with this limit of thinking; several make a curve.",
+)
 @click.option("--thinking/--no-thinking", default=True, help="Whether the model thinks first.")
 @click.option("--max-tokens", type=COUNT, help="Most tokens of one reply.")
-@click.option("--official-prompts", type=click.Path(path_type=Path, exists=True), metavar="DIR",
-              help="The released model's templates, for their rung.")  # fmt: skip
+@click.option(
+    "--official-prompts", type=FOLDER, help="The released model's templates, for their rung."
+)
 def measure(
     url: str,
-    model: str | None,
     output: Path,
-    transitions: Sequence[Path],
+    recordings: Sequence[Path],
     side: str | None,
+    names: Sequence[str],
+    thinking_tokens: Sequence[int],
     most: int,
     seeds: int,
-    rung: Sequence[str],
-    thinking_tokens: Sequence[int],
-    thinking: bool,
-    max_tokens: int | None,
     official_prompts: Path | None,
+    **asked: Any,
 ) -> None:
-    """Look at an endpoint, have it climb the ladder, and write all of that into one file."""
+    """Look at an endpoint, have it climb the ladder, and write all of that into one file.
+
+    The key is taken from AGENTWORLD_API_KEY.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
@@ -75,25 +94,24 @@ def measure(
     from agentworld_sim.bench.transitions import TransitionSet
     from agentworld_sim.llm.settings import ModelSettings
 
-    rungs = rungs_of(rung, thinking_tokens)
-    settings = ModelSettings.find(url=url, model=model, thinking=thinking, max_tokens=max_tokens)
+    rungs = rungs_of(names, thinking_tokens)
+    settings = ModelSettings.find(url=url, **asked)
     assert settings is not None
-    asked = TransitionSet([*computed.record().sessions, *TransitionSet.load(transitions).sessions])
+    found = TransitionSet([*computed.record().sessions, *TransitionSet.load(recordings).sessions])
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("calls", total=None)
-        asyncio.run(
-            collect(
-                asked,
-                settings,
-                output,
-                sides=["known", "unseen"] if side is None else [side],  # pyright: ignore[reportArgumentType]
-                most=most,
-                seeds=seeds,
-                rungs=rungs,
-                official_prompts=official_prompts,
-                on_answers=lambda count, total: progress.update(bar, completed=count, total=total),
-            )
+        collecting = collect(
+            found,
+            settings,
+            output,
+            sides=["known", "unseen"] if side is None else [side],  # pyright: ignore[reportArgumentType]
+            most=most,
+            seeds=seeds,
+            rungs=rungs,
+            official_prompts=official_prompts,
+            on_answers=lambda count, total: progress.update(bar, completed=count, total=total),
         )
+        asyncio.run(collecting)
     click.echo(f"{output}: `agentworld evidence compare {output} --output page.html` shows it.")
 
 
@@ -105,11 +123,10 @@ def compare(files: Sequence[Path], output: Path) -> None:
     from agentworld_sim.bench.evidence import read_evidence
     from agentworld_sim.report.evidence_page import differences, evidence_page
 
-    # Files of several folders may have one name.
-    names = [path.stem for path in files]
+    stems = [path.stem for path in files]
     read = {
-        name if names.count(name) == 1 else str(path): read_evidence(path)
-        for name, path in zip(names, files, strict=True)
+        stem if stems.count(stem) == 1 else str(path): read_evidence(path)
+        for stem, path in zip(stems, files, strict=True)
     }
     for problem in differences(read):
         click.echo(f"warning: {problem}", err=True)

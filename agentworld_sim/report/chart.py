@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from agentworld_sim.report.html_page import Markup, tag
 
-WIDTH, HEIGHT, MARGIN = 340, 240, 36
+WIDTH, HEIGHT, LEFT, TOP = 340, 200, 32, 8
+"""Of the picture and its two margins, in units of its view box."""
+
 COLOURS = 6
-"""Classes `series-0` and so on in the style sheet; lines beyond them begin again."""
+"""Classes of the style sheet, `series-0` and so on; lines beyond them begin again."""
 
 Line = Sequence[tuple[float, float]]
 
@@ -19,50 +21,48 @@ def chart(
     lines: Mapping[str, Line],
     *,
     most_x: float = 100,
-    diagonal: bool = False,
+    even: bool = False,
 ) -> Markup:
-    """A figure with a line for each series, over 0 to 100 in height.
+    """A figure whose heights are percent.
 
     Args:
         title: Above it.
-        labels: Of the two axes.
+        labels: What is across, and what is up.
         lines: Legend to points.
-        most_x: Where the axis of x ends.
-        diagonal: Whether a line shows where both values are equal.
+        most_x: Where it ends at the right.
+        even: Whether a line shows where both values are equal.
     """
 
     def place(x: float, y: float) -> tuple[float, float]:
-        across = MARGIN + (WIDTH - MARGIN - 8) * x / (most_x or 1)
-        return round(across, 1), round(8 + (HEIGHT - MARGIN - 8) * (1 - y / 100), 1)
+        return LEFT + (WIDTH - LEFT - 16) * x / most_x, TOP + (HEIGHT - 2 * TOP) * (1 - y / 100)
 
     def path(points: Line, kind: str) -> Markup:
-        written = " ".join(f"{x},{y}" for x, y in (place(*point) for point in points))
-        return tag("polyline", points=written, class_=kind)
+        places = [(f"{x:.1f}", f"{y:.1f}") for x, y in (place(*point) for point in points)]
+        line = tag("polyline", points=" ".join(map(",".join, places)))
+        dots = [tag("circle", cx=x, cy=y, r="2.5") for x, y in places if "grid" not in kind]
+        return tag("g", line, dots, class_=kind)
 
     def text(content: str, x: float, y: float, anchor: str) -> Markup:
-        return tag("text", content, x=f"{x}", y=f"{y}", text_anchor=anchor)
+        return tag("text", content, x=f"{x:.0f}", y=f"{y:.0f}", text_anchor=anchor)
 
-    drawn: list[Markup] = []
+    drawn = [path([(0, 0), (100, 100)], "grid even")] if even else []
     for share in (0, 25, 50, 75, 100):
+        across, up = place(most_x * share / 100, share)
         drawn.append(path([(0, share), (most_x, share)], "grid"))
-        drawn.append(text(f"{share}", MARGIN - 5, place(0, share)[1] + 4, "end"))
-        x = most_x * share / 100
-        drawn.append(text(f"{x:,.0f}", place(x, 0)[0], HEIGHT - MARGIN + 14, "middle"))
-    if diagonal:
-        drawn.append(path([(0, 0), (100, 100)], "grid even"))
-    drawn.append(text(labels[0], (MARGIN + WIDTH) / 2, HEIGHT - 6, "middle"))
-    legend: list[Markup] = []
-    for number, (name, points) in enumerate(lines.items()):
-        kind = f"series-{number % COLOURS}"
-        drawn.append(path(points, f"line {kind}"))
-        drawn += [
-            tag("circle", cx=f"{x}", cy=f"{y}", r="2.5", class_=kind)
-            for x, y in (place(*point) for point in points)
-            if len(points) <= 20
-        ]
-        legend.append(tag("li", tag("span", "━ ", class_=kind), name))
+        drawn.append(text(f"{share}", LEFT - 5, up + 4, "end"))
+        drawn.append(text(f"{most_x * share / 100:,.0f}", across, HEIGHT + 8, "middle"))
+    kinds = [f"series-{number % COLOURS}" for number in range(len(lines))]
+    drawn += [path(points, kind) for points, kind in zip(lines.values(), kinds, strict=True)]
+    legend = [
+        tag("li", tag("span", "━ ", class_=kind), name)
+        for name, kind in zip(lines, kinds, strict=True)
+    ]
     picture = tag(
-        "svg", drawn, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=f"{title}: {labels[1]}"
+        "svg",
+        drawn,
+        viewBox=f"0 0 {WIDTH} {HEIGHT + 12}",
+        role="img",
+        aria_label=f"{title}: {labels[1]}",
     )
-    caption = tag("figcaption", tag("b", title), tag("div", labels[1], class_="soft"))
-    return tag("figure", caption, picture, tag("ul", legend, class_="legend"))
+    right, above = (tag("div", label, class_="soft") for label in labels)
+    return tag("figure", tag("b", title), above, picture, right, tag("ul", legend, class_="legend"))

@@ -16,13 +16,15 @@ from agentworld_sim.report.html_page import Markup, filters, page, tag
 DIFF_WORDS = 3000
 """A longer answer is shown without what differs in it: to find that takes the square of its length."""
 
-_WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
-
-_FILTERS = {
-    **{"all": "all calls", "failed": "wrong somewhere", "silent": "silently corrupt"},
-    **{"apart": "files differ", "known": "known tools", "unseen": "unseen tools"},
+FILTERS = {
+    "all": "all calls",
+    "failed": "wrong somewhere",
+    "silent": "silently corrupt",
+    "apart": "files differ",
+    "known": "known tools",
+    "unseen": "unseen tools",
 }
-_WHAT = ("file", "model", "server", "version", "prompts", "set", "doctor", "finished")
+_WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 Files = Mapping[str, Mapping[str, Any]]
 """What `bench.evidence.read_evidence` gives, by the names they go by."""
@@ -30,13 +32,16 @@ Files = Mapping[str, Mapping[str, Any]]
 
 def evidence_page(files: Files) -> str:
     """One HTML document; files that were asked different sets stand in different tables."""
-    sets = dict.fromkeys(one["set"] for one in files.values())
+    heads = ("file", "model", "server", "version", "prompts", "set", "doctor", "finished")
+    sets: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for name, one in files.items():
+        sets.setdefault(one["set"], {})[name] = one
     return page(
         "Imagined answers, measured",
         [tag("p", problem, class_="problem") for problem in differences(files)],
-        _table("", _WHAT, [[name, *_about(one)] for name, one in files.items()]),
-        filters(_FILTERS),
-        [_set({name: one for name, one in files.items() if one["set"] == some}) for some in sets],
+        _table("", heads, [[name, *_about(one)] for name, one in files.items()]),
+        filters(FILTERS),
+        map(_set, sets.values()),
     )
 
 
@@ -51,14 +56,14 @@ def differences(files: Files) -> list[str]:
 
 
 def _about(one: Mapping[str, Any]) -> list[str]:
+    checks = one["doctor"]["checks"]
+    kind = next((check["summary"] for check in checks if check["check"] == "kind"), "")
     server = one["server"]
-    kind = next((model.get("owned_by", "") for model in server["models"]), "")
     told = server.get("version") or server.get("api/version") or {}
-    failed = [check["check"] for check in one["doctor"]["checks"] if check["verdict"] == "failed"]
-    return [
-        *(one["model"], f"{kind} {told.get('version', '')}", one["version"], one["prompts"], one["set"]),
-        *(f"failed: {', '.join(failed)}" if failed else "ok", one["finished"] or "not yet"),
-    ]
+    failed = ", ".join(check["check"] for check in checks if check["verdict"] == "failed")
+    doctor, finished = f"failed: {failed}" if failed else "ok", one["finished"] or "not yet"
+    version = f"{kind} {told.get('version', '')}"
+    return [one["model"], version, one["version"], one["prompts"], one["set"], doctor, finished]
 
 
 def _set(files: Files) -> Markup:
@@ -67,18 +72,19 @@ def _set(files: Files) -> Markup:
         for rung in one["rungs"]:
             rungs.setdefault(rung["name"], {})[name] = rung
     columns = [(name, side) for name, one in files.items() for side in one["sides"]]
+    heads = ("rung", *(f"{name}, {side} tools" for name, side in columns))
     right = [
         [rung, *(_figure(held.get(name), side, "right") for name, side in columns)]
         for rung, held in rungs.items()
     ]
-    heads = ("rung", *(f"{name}, {side} tools" for name, side in columns))
-    *_, highest = (rung for rung in rungs if not rung.startswith(THINKING))
+    *_, highest = (name for name in rungs)
+    figures = [_every_figure(name, held, name == highest) for name, held in rungs.items()]
     return tag(
         "div",
         _table("Right, in percent with 95 % intervals", heads, right),
         tag("div", _charts(files), class_="charts"),
         tag("h2", "Every figure"),
-        [_every_figure(name, held, name == highest) for name, held in rungs.items()],
+        figures,
         tag("h2", "Every answer"),
         _answers(files),
     )
@@ -90,18 +96,18 @@ def _figure(rung: Mapping[str, Any] | None, side: str, name: str) -> str:
 
 
 def _every_figure(name: str, held: Files, is_open: bool) -> Markup:
-    rungs = held.values()
+    rungs = list(held.values())
     rows = [
-        [what, side, *(_figure(rung, side, what) for rung in rungs)]
-        for side in dict.fromkeys(side for rung in rungs for side in rung["figures"])
-        for what in dict.fromkeys(what for rung in rungs for what in rung["figures"].get(side, {}))
+        [f"{what}, {side} tools", *(_figure(rung, side, what) for rung in rungs)]
+        for side, figures in rungs[0]["figures"].items()
+        for what in figures
     ]
-    rows.append(["AUROC of confidence", "", *(_number(rung["auroc"]) for rung in rungs)])
+    rows.append(["AUROC of confidence", *(_number(rung["auroc"]) for rung in rungs)])
     for what in dict.fromkeys(what for rung in rungs for what in rung["cost"]):
-        rows.append([what, "a call", *(_number(rung["cost"].get(what)) for rung in rungs)])
-    about = next(iter(rungs))["adds"]
-    inside = [tag("p", about, class_="soft"), _table("", ("", "tools", *held), rows)]
-    return tag("details", tag("summary", name), inside, open=is_open)
+        rows.append([f"{what}, a call", *(_number(rung["cost"].get(what)) for rung in rungs)])
+    about = tag("p", rungs[0]["adds"], class_="soft")
+    inside = (tag("summary", name), about, _table("", ("", *held), rows))
+    return tag("details", inside, open=is_open)
 
 
 def _charts(files: Files) -> list[Markup]:
@@ -109,95 +115,112 @@ def _charts(files: Files) -> list[Markup]:
     budgets: dict[str, list[tuple[float, float]]] = {}
     for name, one in files.items():
         for rung in one["rungs"]:
+            if rung["auroc"] is not None:
+                # The highest rung that tells how sure it is stays.
+                sure[name] = rung
             if rung["name"].startswith(THINKING) and rung["cost"]:
                 point = (rung["cost"]["tokens written"], rung["right"])
-                budgets[name] = sorted([*budgets.get(name, []), point])
-            elif rung["auroc"] is not None:
-                # The highest rung that tells how sure it is.
-                sure = {**sure, name: rung}
+                budgets.setdefault(name, []).append(point)
+    legends = {
+        name: f"{name}: {rung['name']}, AUROC {rung['auroc']:.3f}" for name, rung in sure.items()
+    }
     found: list[Markup] = []
-    for title, axes, key in (
-        ("Reliability", ("confidence, %", "share right, %; on the diagonal as sure as right"), "reliability"),
-        ("What a threshold buys", ("calls whose answer is taken, %", "share right of these, %"), "coverage"),
-    ):  # fmt: skip
-        lines = {
-            f"{name}: {rung['name']}, AUROC {_number(rung['auroc'])}": rung[key]
-            for name, rung in sure.items()
-        }
-        found += [chart(title, axes, lines, diagonal=key == "reliability")] if lines else []
+    for title, key, *labels in (
+        ("Reliability", "reliability", "confidence, %", "share right, %"),
+        (
+            "What a threshold buys",
+            "coverage",
+            "calls whose answer is taken, %",
+            "right of these, %",
+        ),
+    ):
+        lines = {legends[name]: rung[key] for name, rung in sure.items()}
+        even = key == "reliability"
+        found += [chart(title, (labels[0], labels[1]), lines, even=even)] if lines else []
     if budgets:
         most = max(x for line in budgets.values() for x, _ in line)
+        lines = {name: sorted(line) for name, line in budgets.items()}
         axes = ("tokens written for a call", "right, %")
-        found.append(chart("Limits of thinking", axes, budgets, most_x=most))
+        found.append(chart("Limits of thinking", axes, lines, most_x=most))
     return found
 
 
 def _answers(files: Files) -> list[Markup]:
     given: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    questions: dict[str, Any] = {}
     for name, one in files.items():
+        questions |= one["questions"]
         for rung in one["rungs"]:
             for row in rung["rows"]:
                 given.setdefault(row["id"], []).append((name, rung["name"], row))
-    questions = next(iter(files.values()))["questions"]
     return [_question(questions[name], held) for name, held in given.items()]
 
 
 def _question(
     asked: Mapping[str, Any], given: Sequence[tuple[str, str, Mapping[str, Any]]]
 ) -> Markup:
+    truth = (asked["text"], _text_of(asked["changes"]))
+    verdicts: dict[str, list[tuple[str, bool]]] = {}
+    answers: dict[tuple[str, ...], tuple[list[str], Mapping[str, Any]]] = {}
+    for file, rung, row in given:
+        verdicts.setdefault(file, []).append((rung, row["right"]))
+        said = row["replies"][-1]["content"] if row["refused"] and row["replies"] else row["text"]
+        answer = (row["refused"], said, _text_of(row["changes"]))
+        answers.setdefault(answer, ([], row))[0].append(f"{file}: {rung}")
     rows = [row for _, _, row in given]
     right = sum(row["right"] for row in rows)
-    by_file = {file: sorted((rung, row["right"]) for one, rung, row in given if one == file)
-               for file, _, _ in given}  # fmt: skip
-    kinds = ["case", rows[0]["side"]]
-    kinds += ["failed"] if right < len(rows) else []
-    kinds += ["silent"] if any(row["silent"] and not row["refused"] for row in rows) else []
-    kinds += ["apart"] if any(one != by_file[given[0][0]] for one in by_file.values()) else []
-    truth = (asked["text"], _text_of(asked["changes"]))
-    answers: dict[tuple[str, ...], list[str]] = {}
-    verdicts: dict[tuple[str, ...], Mapping[str, bool]] = {}
-    for file, rung, row in given:
-        answer = (row["refused"], row["text"], _text_of(row["changes"]))
-        answers.setdefault(answer, []).append(f"{file}: {rung}")
-        verdicts[answer] = {"answer": row["score"]["value"], "state": row["score"]["state"]}
+    is_one = all(one == verdicts[given[0][0]] for one in verdicts.values())
+    kinds = {
+        rows[0]["side"]: True,
+        "failed": right < len(rows),
+        "silent": any(row["silent"] and not row["refused"] for row in rows),
+        "apart": not is_one,
+    }
     call = f"{asked['tool']} {json.dumps(asked['arguments'], ensure_ascii=False)}"
-    inside = [
-        tag("p", "The environment", _chip("error", False) if asked["is_error"] else ""),
-        *(tag("pre", part) for part in truth if part),
-        [_answer(who, answer, truth, verdicts[answer]) for answer, who in answers.items()],
-    ]
-    summary = tag(
-        "summary",
+    summary = (
         _chip(f"{right} of {len(rows)} right", right == len(rows)),
         tag("span", call, class_="name mono"),
         tag("span", rows[0]["id"], class_="soft"),
     )
-    return tag("details", summary, tag("div", inside), class_=" ".join(kinds))
+    inside = (
+        tag("p", "The environment ", _chip("error", False) if asked["is_error"] else ""),
+        [tag("pre", part) for part in truth if part],
+        [_answer(who, row, answer, truth) for answer, (who, row) in answers.items()],
+    )
+    classes = " ".join(["case", *(kind for kind, holds in kinds.items() if holds)])
+    return tag("details", tag("summary", summary), tag("div", inside), class_=classes)
 
 
 def _answer(
-    who: Iterable[str], answer: Sequence[str], truth: Sequence[str], verdicts: Mapping[str, bool]
+    who: Iterable[str], row: Mapping[str, Any], answer: Sequence[str], truth: Sequence[str]
 ) -> Markup:
     refused, *said = answer
+    people = tag("span", ", ".join(dict.fromkeys(who)), class_="soft")
     if refused:
-        return tag("section", tag("p", ", ".join(who), class_="soft"), tag("p", refused, class_="problem"))
-    chips = [_chip(f"{part} {'right' if good else 'wrong'}", good) for part, good in verdicts.items()]
+        return tag(
+            "section", tag("p", people), tag("p", refused, class_="problem"), tag("pre", said[0])
+        )
+    parts = {"answer": row["score"]["value"], "state": row["score"]["state"]}
+    chips = [
+        [_chip(f"{name} {'right' if good else 'wrong'}", good), " "] for name, good in parts.items()
+    ]
     # What is the environment's to the letter stands above.
-    parts = [tag("pre", _diff(*pair)) for pair in zip(truth, said, strict=True) if pair[0] != pair[1]]
-    return tag("section", tag("p", chips, tag("span", ", ".join(who), class_="soft")), parts)
+    texts = [_diff(*pair) for pair in zip(truth, said, strict=True) if pair[0] != pair[1]]
+    return tag("section", tag("p", chips, people), [tag("pre", text) for text in texts])
 
 
-def _diff(truth: str, given: str) -> list[str]:
+def _diff(truth: str, given: str) -> Iterable[str]:
     """The answer, with what is missing and what is too much marked."""
     left, right = _WORDS.findall(truth), _WORDS.findall(given)
     if max(len(left), len(right)) > DIFF_WORDS:
-        return [given]
-    found: list[str] = []
+        yield given
+        return
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        missing, more = "".join(left[a:b]), "".join(right[c:d])
-        same = kind == "equal"
-        found += [more] if same else [tag("del", missing) if missing else "", tag("ins", more) if more else ""]
-    return found
+        if kind == "equal":
+            yield "".join(right[c:d])
+            continue
+        yield tag("del", "".join(left[a:b])) if b > a else ""
+        yield tag("ins", "".join(right[c:d])) if d > c else ""
 
 
 def _text_of(changes: Mapping[str, Any]) -> str:
@@ -205,7 +228,7 @@ def _text_of(changes: Mapping[str, Any]) -> str:
 
 
 def _chip(text: str, good: bool) -> Markup:
-    return Markup(tag("span", text, class_=f"chip {'met' if good else 'missed'}") + " ")
+    return tag("span", text, class_=f"chip {'met' if good else 'missed'}")
 
 
 def _number(value: float | None) -> str:

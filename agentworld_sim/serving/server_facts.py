@@ -1,9 +1,9 @@
-"""What a model server tells of itself: its entry in the list of models, its version, its flags."""
+"""What a model server tells of itself: its list of models, its version, its flags."""
 
 from __future__ import annotations
 
-import asyncio
 import json
+from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urljoin
 
@@ -20,28 +20,20 @@ SECONDS = 10.0
 
 
 async def server_facts(settings: ModelSettings) -> dict[str, Any]:
-    """The pages that a server has, by name, as it wrote them but for secrets.
-
-    Args:
-        settings: Where it is.
-    """
+    """The pages that a server has, by name, as it wrote them but for secrets."""
     server = ChatTransport(settings)
-    base = server.address("/models")
-    pages = {"models": base, **{name: urljoin(base, f"../{name}") for name in PAGES}}
+    models = server.address("/models")
+    found: dict[str, Any] = {}
     try:
-        found = await asyncio.gather(*(_page(server, url) for url in pages.values()))
+        for name, url in {
+            "models": models,
+            **{page: urljoin(models, f"../{page}") for page in PAGES},
+        }.items():
+            with suppress(TransportError, ValueError, RecursionError):
+                async with server.send(url, silence=SECONDS, seconds=SECONDS) as response:
+                    if response.status_code == 200:
+                        found[name] = json.loads(await whole(response.aiter_bytes()))
     finally:
         await server.close()
-    facts = {name: told for name, told in zip(pages, found, strict=True) if told is not None}
     # SGLang tells the keys that it was started with.
-    return cast("dict[str, Any]", Redaction([settings.api_key]).value(facts))
-
-
-async def _page(server: ChatTransport, url: str) -> Any:
-    try:
-        async with server.send(url, silence=SECONDS, seconds=SECONDS) as response:
-            if response.status_code != 200:
-                return None
-            return json.loads(await whole(response.aiter_bytes()))
-    except (TransportError, ValueError, RecursionError):
-        return None
+    return cast("dict[str, Any]", Redaction([settings.api_key]).value(found))
