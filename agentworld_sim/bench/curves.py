@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from statistics import fmean
 
 from agentworld_sim.bench.run import Row
-
-GROUPS, LEAST = 10, 10
-"""Most groups of the reliability curve, and the least answers in each."""
 
 Curve = list[tuple[float, float]]
 """Points in percent."""
 
 
 def reliability(rows: Iterable[Row]) -> Curve:
-    """Mean confidence and share right of answers that are as sure as each other, the least sure first."""
-    known = _by_confidence(rows)
-    count = min(GROUPS, max(1, len(known) // LEAST))
-    groups = (known[len(known) * n // count : len(known) * (n + 1) // count] for n in range(count))
-    return [
-        (
-            100 * sum(sure for sure, _ in some) / len(some),
-            100 * sum(right for _, right in some) / len(some),
-        )
-        for some in groups
-        if some
-    ]
+    """Mean confidence and share right of the answers in every tenth of confidence that has any."""
+    found: Curve = []
+    for _, some in groupby(_by_confidence(rows), key=lambda one: min(int(10 * one[0]), 9)):
+        sure, right = zip(*some, strict=True)
+        found.append((100 * fmean(sure), 100 * fmean(right)))
+    return found
 
 
 def coverage(rows: list[Row]) -> Curve:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -123,23 +124,28 @@ async def climb(
     for rung in rungs:
         if rung.prompts == "official" and official_prompts is None:
             continue
-        imaginer, about = _imaginer(rung, settings, examples, official_prompts)
-        for seed, transitions in draws.items():
-            output = folder / f"{rung.name}-{seed}.jsonl"
-            rows = await run(
-                transitions,
-                imaginer,
-                output,
-                settings=about,
-                with_records=rung.with_records,
-                seed=seed,
-                on_row=on_row,
-            )
-            yield rung, seed, rows
+        async with AsyncExitStack() as closing:
+            imaginer, about = _imaginer(rung, settings, examples, official_prompts, closing)
+            for seed, transitions in draws.items():
+                output = folder / f"{rung.name}-{seed}.jsonl"
+                rows = await run(
+                    transitions,
+                    imaginer,
+                    output,
+                    settings=about,
+                    with_records=rung.with_records,
+                    seed=seed,
+                    on_row=on_row,
+                )
+                yield rung, seed, rows
 
 
 def _imaginer(
-    rung: Rung, settings: ModelSettings, examples: Path, official_prompts: Path | None
+    rung: Rung,
+    settings: ModelSettings,
+    examples: Path,
+    official_prompts: Path | None,
+    closing: AsyncExitStack,
 ) -> tuple[Imaginer, Mapping[str, Any]]:
     if not rung.asks_model:
         return LookupImaginer(ExampleLibrary.load(examples)), {"examples": str(examples)}
@@ -148,4 +154,5 @@ def _imaginer(
     if rung.prompts == "official" and official_prompts is not None:
         prompts["official"] = PromptSet.load(official_prompts)
     model = WorldModel(replace(settings, examples=told, **rung.settings), prompts[rung.prompts])
+    closing.push_async_callback(model.close)
     return model.imaginer(), settings_of(model)

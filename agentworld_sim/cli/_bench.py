@@ -44,7 +44,9 @@ def bench() -> None:
     help="The Python environment that has the source's package.",
 )
 @click.option("--output", type=FILE, help="The file to write; SOURCE.jsonl by default.")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn or tried beside tasks.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Of what is drawn or tried beside tasks."
+)
 def make(
     source: str,
     cassettes: Sequence[Path],
@@ -185,13 +187,19 @@ def report(run_files: Sequence[Path], as_json: bool) -> None:
     from rich.table import Table
 
     from agentworld_sim.bench.run import auroc, figures_of, read_run
+    from agentworld_sim.imagination.usage import WorldUsage
 
     found = {path.stem: read_run(path)[1] for path in run_files}
     figures = {name: figures_of(rows) for name, rows in found.items()}
     areas = {name: auroc(rows) for name, rows in found.items()}
+    costs = {
+        name: WorldUsage.total(row.usage for row in rows).per_answer()
+        for name, rows in found.items()
+    }
     if as_json:
         told = {
-            name: {"auroc": areas[name]} | {what: asdict(one) for what, one in held.items()}
+            name: {"auroc": areas[name], "cost": costs[name]}
+            | {what: asdict(one) for what, one in held.items()}
             for name, held in figures.items()
         }
         click.echo(json.dumps(told))
@@ -202,6 +210,9 @@ def report(run_files: Sequence[Path], as_json: bool) -> None:
     table.add_row(
         "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
     )
+    for what in dict.fromkeys(what for cost in costs.values() for what in cost):
+        told = (f"{cost[what]:,.1f}" if cost else "" for cost in costs.values())
+        table.add_row(f"{what}, a call", *told)
     Console().print(table)
 
 

@@ -129,11 +129,8 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     yield "time", f"{usage.seconds:.1f} s of requests, one after another"
     if one := usage.per_answer():
         share = usage.asked / (usage.turns + usage.failed_steps)
-        yield (
-            "each",
-            f"{one['requests']:.1f} requests, {one['tokens written']:,.0f} tokens written and"
-            f" {one['seconds']:.1f} s for a step that asks the model; {share:.0%} of the steps do",
-        )
+        told = f"{one['requests']:.1f} requests, {one['tokens written']:,.0f} tokens written"
+        yield "each", f"{told} and {one['seconds']:.1f} s; {share:.0%} of the steps ask the model"
 
 
 def _count_of(count: int, word: str) -> str:

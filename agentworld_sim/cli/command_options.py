@@ -127,6 +127,7 @@ class ModelChoice:
     max_tokens: int | None = None
     token_budget: int | None = None
     thinking: bool | None = None
+    thinking_tokens: int | None = None
     examples: Path | None = None
     samples: int | None = None
     logprobs: bool | None = None
@@ -212,6 +213,12 @@ def model_options(command: F) -> F:
             "model_thinking",
             default=None,
             help="Whether the model thinks first.",
+        ),
+        click.option(
+            "--thinking-tokens",
+            "model_thinking_tokens",
+            type=click.IntRange(min=1),
+            help="Most tokens of thinking in one reply.",
         ),
         click.option(
             "--examples",

@@ -77,8 +77,8 @@ def _set(files: Files) -> Markup:
         [rung, *(_figure(held.get(name), side, "right") for name, side in columns)]
         for rung, held in rungs.items()
     ]
-    *_, highest = (name for name in rungs)
-    figures = [_every_figure(name, held, name == highest) for name, held in rungs.items()]
+    highest = [name for name in rungs if not name.startswith(THINKING)][-1:]
+    figures = [_every_figure(name, held, name in highest) for name, held in rungs.items()]
     return tag(
         "div",
         _table("Right, in percent with 95 % intervals", heads, right),
@@ -86,6 +86,7 @@ def _set(files: Files) -> Markup:
         tag("h2", "Every figure"),
         figures,
         tag("h2", "Every answer"),
+        tag("p", tag("del", "Missing"), " and ", tag("ins", "too much"), " words.", class_="soft"),
         _answers(files),
     )
 
