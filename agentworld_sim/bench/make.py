@@ -44,7 +44,10 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
-OWN_SOURCES: Mapping[str, str] = {"computed": "this library's", "recorded": "that of the tools' own"}
+OWN_SOURCES: Mapping[str, str] = {
+    "computed": "this library's",
+    "recorded": "that of the tools' own",
+}
 """What needs no environment of its own, and the licence of what is recorded."""
 
 

@@ -205,11 +205,11 @@ def scalars_of(value: Any) -> Iterator[Any]:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a text that is JSON; any other is its own value."""
+    """The value of a text that is JSON; any other is its own value, without the line ends after it."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return text.rstrip("\n")
 
 
 def _share(name: str) -> float:
