@@ -67,7 +67,12 @@ class SessionPlayer:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, session: RecordedSession, imaginer: Imaginer, *, with_records: bool = True
+        cls,
+        session: RecordedSession,
+        imaginer: Imaginer,
+        *,
+        with_records: bool = True,
+        seed: int = 0,
     ) -> AsyncGenerator[SessionPlayer]:
         """Plays the whole session with its recorded answers.
 
@@ -75,6 +80,7 @@ class SessionPlayer:
             session: What was recorded.
             imaginer: Answers the calls that are asked again.
             with_records: Whether it is shown the records that matter, and may change them.
+            seed: Of the world.
         """
         scenario = _scenario(session)
         records = RecordedTables(
@@ -83,7 +89,7 @@ class SessionPlayer:
         engine = RecordedEngine(session, records)
         store = MemoryStore()
         async with await World.create(
-            scenario, store=store, engines=[engine], model=False, checks=()
+            scenario, store=store, seed=seed, engines=[engine], model=False, checks=()
         ) as recorded:
             recorded.add_tools(session.tools)
             refs = [recorded.ref]

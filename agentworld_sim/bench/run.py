@@ -60,20 +60,24 @@ def draw(transitions: TransitionSet, side: Side, most: int | None, seed: int) ->
 
 async def run(
     transitions: Sequence[Transition],
-    model: WorldModel,
+    imaginer: Imaginer,
     output: Path,
     *,
+    settings: Mapping[str, Any],
     with_records: bool = True,
+    seed: int = 0,
     sessions_at_once: int = 8,
     on_row: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Has a model answer transitions and writes what it says, a line each.
+    """Has transitions answered and writes what is said, a line each.
 
     Args:
         transitions: What is asked.
-        model: Answers.
+        imaginer: Answers.
         output: A file that a run of the same settings began is gone on with; nothing is asked twice.
+        settings: What decides on the answers, for the file's first line; a model's are `settings_of`.
         with_records: Whether the model is shown the records that matter, and may change them.
+        seed: Of the worlds, and so of the model's sampling.
         sessions_at_once: How many sessions are played at a time.
         on_row: Told of every new row.
 
@@ -81,18 +85,20 @@ async def run(
         UsageError: the file is of a run with other settings.
         ModelUnavailable: the server is down; what was written stays.
     """
-    about = {"settings": settings_of(model), "with_records": with_records}
+    about = {"settings": {**settings, "seed": seed}, "with_records": with_records}
     rows = {row.id: row for row in _begin(output, about)}
     waiting: dict[str, list[Transition]] = {}
     for transition in transitions:
         if transition.id not in rows:
             waiting.setdefault(transition.session.task, []).append(transition)
     slots = asyncio.Semaphore(sessions_at_once)
-    imaginer = model.imaginer()
     with output.open("a", encoding="utf-8") as file:
 
         async def play(asked: Sequence[Transition]) -> None:
-            async with slots, _player(asked[0], imaginer, with_records) as player:
+            opened = SessionPlayer.open(
+                asked[0].session, imaginer, with_records=with_records, seed=seed
+            )
+            async with slots, opened as player:
                 for transition in asked:
                     row = await _row(player, transition)
                     rows[row.id] = row
@@ -105,10 +111,6 @@ async def run(
             for asked in waiting.values():
                 group.create_task(play(asked))
     return [rows[transition.id] for transition in transitions]
-
-
-def _player(transition: Transition, imaginer: Imaginer, with_records: bool) -> Any:
-    return SessionPlayer.open(transition.session, imaginer, with_records=with_records)
 
 
 async def _row(player: SessionPlayer, transition: Transition) -> Row:
@@ -133,8 +135,8 @@ def settings_of(model: WorldModel) -> dict[str, Any]:
     settings = model.settings
     names = (
         *("model", "temperature", "top_p", "top_k", "thinking", "max_tokens", "thinking_tokens"),
-        *("reasks", "structured", "logprobs", "examples", "example_count", "samples"),
-        *("calibration", "threshold", "second_model"),
+        *("reasks", "structured", "logprobs", "examples", "example_choice", "history", "samples"),
+        *("calibration", "threshold", "second_url", "second_model"),
     )
     values = {name: getattr(settings, name) for name in names}
     return {
@@ -145,6 +147,7 @@ def settings_of(model: WorldModel) -> dict[str, Any]:
 def _begin(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
     """The rows that are there already; the file is begun where there are none."""
     if not output.exists() or not output.stat().st_size:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(about) + "\n", encoding="utf-8")
         return
     written, rows = read_run(output)
@@ -272,6 +275,7 @@ def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:
         yield Example(
             name=truth.call.name,
             call=action.text,
-            answer=json.dumps({"result": said, "operations": operations}, ensure_ascii=False),
+            answer=said,
+            operations=operations,
             records="\n".join(records),
         )

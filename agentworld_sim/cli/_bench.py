@@ -160,8 +160,9 @@ async def run(
         bar = progress.add_task("calls", total=len(asked))
         rows = await runs.run(
             asked,
-            model,
+            model.imaginer(),
             output,
+            settings=runs.settings_of(model),
             with_records=records,
             on_row=lambda row: progress.advance(bar),
         )

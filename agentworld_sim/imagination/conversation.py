@@ -35,6 +35,9 @@ KEEP_AFTER_CUT = 0.5
 DIGEST_SHARE = 0.1
 """Share of the budget that the digest of turns left out may take."""
 
+RECORDS_SHARE = 0.5
+"""Of what the system message leaves, for the records: those that matter most stand first."""
+
 DIGEST_LINES = 40
 DIGEST_WIDTH = 160
 
@@ -79,10 +82,10 @@ class Conversation:
                 it fits.
             correction: Why an earlier answer to this very turn was refused.
         """
+        room = int((budget_tokens - tokens(self.system)) * RECORDS_SHARE)
+        told = (("Similar calls", self.examples), ("Records", _head(self.records, room)))
         beside = [
-            f"**{heading}:**\n{fence(escape_markers(text))}"
-            for heading, text in (("Similar calls", self.examples), ("Records", self.records))
-            if text
+            f"**{heading}:**\n{fence(escape_markers(text))}" for heading, text in told if text
         ]
         budget_tokens = max(1, budget_tokens - sum(map(tokens, beside)))
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
@@ -215,6 +218,18 @@ def correction_text(reason: str) -> str:
 def tokens(text: str) -> int:
     """An estimate of a text's tokens, rather too high than too low."""
     return len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1
+
+
+def _head(text: str, most_tokens: int) -> str:
+    """The first lines of a text, and how many are missing."""
+    if tokens(text) <= most_tokens:
+        return text
+    lines, held = text.split("\n"), 0
+    for place, line in enumerate(lines):
+        held += tokens(line)
+        if held > most_tokens:
+            return "\n".join((*lines[:place], f"({len(lines) - place} lines more are not shown)"))
+    return text
 
 
 def _line(text: str) -> str:

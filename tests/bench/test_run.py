@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from agentworld_sim.bench.make import make
 from agentworld_sim.bench.predict import operations_of
-from agentworld_sim.bench.run import figure, figures_of, read_run, run
+from agentworld_sim.bench import run as runs
+from agentworld_sim.bench.run import Row, figure, figures_of, read_run
 from agentworld_sim.bench.transitions import Transition, TransitionSet
 from agentworld_sim.cli import cli
 from agentworld_sim.errors import ModelUnavailable, UsageError
@@ -54,6 +55,11 @@ def server(transitions: list[Transition], *, wrong: int | None = None) -> Script
 
 def model(url: str, **settings: Any) -> WorldModel:
     return WorldModel(ModelSettings(url=url, thinking=False, **settings))
+
+
+async def run(asked: list[Transition], model: WorldModel, output: Path) -> list[Row]:
+    settings = runs.settings_of(model)
+    return await runs.run(asked, model.imaginer(), output, settings=settings)
 
 
 async def test_every_call_is_asked_in_the_state_it_was_made_in(

@@ -31,10 +31,10 @@ EXAMPLES = [
 
 def test_the_likest_examples_of_the_same_tool_come_last() -> None:
     library = ExampleLibrary(EXAMPLES)
-    found = library.similar("weather", '{"city": "Oslo"}', 3)
+    found = library.choose("weather", '{"city": "Oslo"}')
     assert [one.answer for one in found] == ["Rain, as always.", "Snow."]
-    assert [one.answer for one in library.similar("clock", '{"zone": "Oslo"}', 1)] == ["12:00"]
-    assert library.similar("clock", '"quoted" AND (odd)', 1) == []
+    assert [one.answer for one in library.choose("clock", '{"zone": "x"}')] == ["12:00"]
+    assert library.choose("clock", '"quoted" AND (odd)') == []
 
 
 async def test_a_model_is_told_similar_calls_and_the_prefix_stays(
