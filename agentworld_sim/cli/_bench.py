@@ -44,7 +44,9 @@ def bench() -> None:
     help="The Python environment that has the source's package.",
 )
 @click.option("--output", type=FILE, help="The file to write; SOURCE.jsonl by default.")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn or tried beside tasks.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Of what is drawn or tried beside tasks."
+)
 def make(
     source: str,
     cassettes: Sequence[Path],
@@ -115,6 +117,11 @@ def examples(recordings: Sequence[Path], output: Path) -> None:
 @click.option("--seed", default=0, show_default=True, help="Which they are.")
 @click.option("--records/--no-records", default=True, help="Whether the model is shown the state.")
 @click.option(
+    "--whole-sessions",
+    is_flag=True,
+    help="Ask all calls of a session, each after what was answered to those before it.",
+)
+@click.option(
     "--reasks",
     "model_reasks",
     type=click.IntRange(min=0),
@@ -142,6 +149,7 @@ async def run(
     most: int | None,
     seed: int,
     records: bool,
+    whole_sessions: bool,
     model_choice: ModelChoice,
 ) -> None:
     """Ask a model what the recorded environments would answer."""
@@ -155,7 +163,8 @@ async def run(
         raise UsageError(
             "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
         )
-    asked = runs.draw(_load(recordings), side, most, seed)  # pyright: ignore[reportArgumentType]
+    known = _load(recordings)
+    asked = runs.draw(known, side, most, seed, whole_sessions=whole_sessions)  # pyright: ignore[reportArgumentType]
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("calls", total=len(asked))
         rows = await runs.run(
@@ -164,6 +173,7 @@ async def run(
             output,
             settings=runs.settings_of(model),
             with_records=records,
+            whole_sessions=whole_sessions,
             on_row=lambda row: progress.advance(bar),
         )
         progress.update(bar, completed=len(asked))
@@ -176,33 +186,62 @@ async def run(
 
 @bench.command()
 @click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
+@click.option("--by-label", is_flag=True, help="Also for rare states and late calls alone.")
 @json_option
-def report(run_files: Sequence[Path], as_json: bool) -> None:
+def report(run_files: Sequence[Path], by_label: bool, as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
     from dataclasses import asdict
 
     from rich.console import Console
     from rich.table import Table
 
-    from agentworld_sim.bench.run import auroc, figures_of, read_run
+    from agentworld_sim.bench.run import (
+        auroc,
+        calls_before_wrong,
+        figures_by_label,
+        figures_of,
+        read_run,
+    )
 
-    found = {path.stem: read_run(path)[1] for path in run_files}
-    figures = {name: figures_of(rows) for name, rows in found.items()}
-    areas = {name: auroc(rows) for name, rows in found.items()}
+    runs = {path.stem: read_run(path) for path in run_files}
+    figures = {name: figures_of(rows) for name, (_, rows) in runs.items()}
+    labels = {name: figures_by_label(rows) for name, (_, rows) in runs.items() if by_label}
+    areas = {name: auroc(rows) for name, (_, rows) in runs.items()}
+    lasts = {
+        name: calls_before_wrong(rows) if about.get("whole_sessions") else None
+        for name, (about, rows) in runs.items()
+    }
     if as_json:
-        told = {
-            name: {"auroc": areas[name]} | {what: asdict(one) for what, one in held.items()}
+        told: dict[str, dict[str, object]] = {
+            name: {"auroc": areas[name], "calls_before_wrong": lasts[name]}
+            | {what: asdict(one) for what, one in held.items()}
             for name, held in figures.items()
         }
+        for name, some in labels.items():
+            told[name]["labels"] = {
+                label: {what: asdict(one) for what, one in held.items()}
+                for label, held in some.items()
+            }
         click.echo(json.dumps(told))
         return
-    table = Table("percent", *found)
+    table = Table("percent", *runs)
     for what in next(iter(figures.values())):
         table.add_row(what, *(str(held[what]) for held in figures.values()))
     table.add_row(
         "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
     )
+    if any(last is not None for last in lasts.values()):
+        table.add_row(
+            "calls before the first wrong one, median",
+            *("" if last is None else f"{last:g}" for last in lasts.values()),
+        )
     Console().print(table)
+    for label in sorted({label for some in labels.values() for label in some}):
+        table = Table(label, *runs)
+        held = [some.get(label, {}) for some in labels.values()]
+        for what in next(iter(figures.values())):
+            table.add_row(what, *(str(one.get(what, "")) for one in held))
+        Console().print(table)
 
 
 @bench.command()
