@@ -100,11 +100,6 @@ def make(
     partial.replace(output)
 
 
-def licence_of(source: str) -> str:
-    """The licence of what is recorded of a source."""
-    return OWN_SOURCES[source] if source in OWN_SOURCES else SOURCES[source].licence
-
-
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     # Elsewhere, so that nothing of the folder it was called from is imported or written to.
     with tempfile.TemporaryDirectory() as folder:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from agentworld_sim.bench.labels import labels_of
@@ -24,6 +24,16 @@ from agentworld_sim.types.turns import Action
 
 RESAMPLES = 2000
 """Of the bootstrap; sessions are drawn, since the calls of one depend on each other."""
+
+
+FIELD_COUNTS = (
+    ("1 field changed", 1, 1),
+    ("2 to 3 fields", 2, 3),
+    ("4 fields and more", 4, math.inf),
+)
+
+SESSION_CALLS = (5, 10, 50, 100)
+"""After so many calls it is counted how many sessions are still right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,18 +263,9 @@ def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
         found[name] = figure((row.session, getattr(row.score, name)) for row in some)
     writes = [row for row in known if row.score.changed]
     found["state, calls that write"] = figure((row.session, row.score.state) for row in writes)
-    for low, high in ((1, 1), (2, 3), (4, 10**9)):
+    for name, low, high in FIELD_COUNTS:
         some = [row for row in writes if low <= row.score.changed <= high]
-        name = (
-            f"state, {low} field{'s' * (high > 1)} changed"
-            if low == high
-            else (
-                f"state, {low} to {high} fields"
-                if high < 10**9
-                else f"state, {low} fields and more"
-            )
-        )
-        found[name] = figure((row.session, row.score.state) for row in some)
+        found[f"state, {name}"] = figure((row.session, row.score.state) for row in some)
     found["silent corruption of answers"] = figure(
         (row.session, row.score.silent) for row in answered
     )
@@ -272,25 +273,27 @@ def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
         (row.session, row.score.contradicts) for row in answered
     )
     found["refused"] = figure((row.session, bool(row.refused)) for row in rows)
+    for count in SESSION_CALLS:
+        whole = [some for some in _first_calls(rows, count) if len(some) == count]
+        if whole:
+            name = f"sessions whose first {count} calls are right"
+            found[name] = figure(
+                (some[0].session, all(row.score.right for row in some)) for some in whole
+            )
+    for label in sorted({label for row in rows for label in row.labels}):
+        found[f"right, {label}"] = figure(
+            (row.session, row.score.right) for row in rows if label in row.labels
+        )
     return found
 
 
-def figures_by_label(rows: Sequence[Row]) -> dict[str, dict[str, Figure]]:
-    """The same of the rows with each label, by label."""
-    labels = sorted({label for row in rows for label in row.labels})
-    return {label: figures_of([row for row in rows if label in row.labels]) for label in labels}
-
-
-def calls_before_wrong(rows: Iterable[Row]) -> float:
-    """How many calls of a session were right before the first that was not, the median of all sessions; every call
-    of one without such."""
+def _first_calls(rows: Iterable[Row], count: int) -> list[list[Row]]:
+    """The rows of each session that are among its first calls."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.session, []).append(row)
-    return median(
-        next((place for place, row in enumerate(some) if not row.score.right), len(some))
-        for some in found.values()
-    )
+        if int(row.id.rpartition("/")[2]) < count:
+            found.setdefault(row.session, []).append(row)
+    return list(found.values())
 
 
 def auroc(rows: Iterable[Row]) -> float | None:

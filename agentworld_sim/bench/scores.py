@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.bench.transitions import Changes, Tables, Transition, parse_json
+from agentworld_sim.bench.transitions import Changes, Tables, Transition, apply, parse_json
 
 _LETTERS = re.compile(r"[a-z]+")
 _CAPITALS = re.compile(r"[A-Z]+")
@@ -41,9 +41,6 @@ class Score:
     def right(self) -> bool:
         """Whether both are right."""
         return self.value and self.state
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def score(
@@ -172,15 +169,8 @@ class ChanceMatcher:
 
 def after_changes(before: Tables, changes: Changes) -> Mapping[str, Mapping[str, Any]]:
     """The tables that changes touch, afterwards."""
-    after: dict[str, dict[str, Any]] = {}
-    for table, records in changes.items():
-        held = dict(before.get(table, {}))
-        for key, record in records.items():
-            if record is None:
-                held.pop(key, None)
-            else:
-                held[key] = record
-        after[table] = held
+    after = {table: dict(before.get(table, {})) for table in changes}
+    apply(after, changes)
     return {**before, **after}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_sim.cli.command_options import ModelChoice, asynchronous, json_option, model_options
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from agentworld_sim.bench.transitions import TransitionSet
@@ -68,6 +68,8 @@ def make(
     output = output or Path(f"{source}.jsonl")
     if bool(cassettes) != (source == "recorded"):
         raise UsageError("`recorded` takes the cassettes to read, and no other source does.")
+    if environment and source in recording.OWN_SOURCES:
+        raise UsageError(f"{source!r} needs no Python environment: leave out --environment.")
     if source == "computed":
         from agentworld_sim.bench.computed import record
 
@@ -80,12 +82,14 @@ def make(
         recording.make(source, environment and environment.absolute(), output, seed=seed)
     found = list(TransitionSet.load([output]).transitions())
     sides = {side: sum(one.side == side for one in found) for side in ("train", "known", "unseen")}
+    about = {
+        "computed": "",
+        "recorded": " What they changed is not known: answers alone will be scored.",
+    } | {name: f" Licence: {one.licence}." for name, one in recording.SOURCES.items()}
     click.echo(
         f"{output}: {len(found):,} transitions, {sides['train']:,} to learn from, {sides['known']:,} of other"
-        f" tasks, {sides['unseen']:,} of other tools. Licence: {recording.licence_of(source)}."
+        f" tasks, {sides['unseen']:,} of other tools.{about[source]}"
     )
-    if source == "recorded":
-        click.echo("What the calls changed is not known: answers alone will be scored.")
 
 
 @bench.command()
@@ -186,62 +190,42 @@ async def run(
 
 @bench.command()
 @click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
-@click.option("--by-label", is_flag=True, help="Also for rare states and late calls alone.")
+@click.option("--label", help="Of calls with this label alone, such as 'an empty table'.")
 @json_option
-def report(run_files: Sequence[Path], by_label: bool, as_json: bool) -> None:
+def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
     from dataclasses import asdict
 
     from rich.console import Console
     from rich.table import Table
 
-    from agentworld_sim.bench.run import (
-        auroc,
-        calls_before_wrong,
-        figures_by_label,
-        figures_of,
-        read_run,
-    )
+    from agentworld_sim.bench.run import auroc, figures_of, read_run
 
-    runs = {path.stem: read_run(path) for path in run_files}
-    figures = {name: figures_of(rows) for name, (_, rows) in runs.items()}
-    labels = {name: figures_by_label(rows) for name, (_, rows) in runs.items() if by_label}
-    areas = {name: auroc(rows) for name, (_, rows) in runs.items()}
-    lasts = {
-        name: calls_before_wrong(rows) if about.get("whole_sessions") else None
-        for name, (about, rows) in runs.items()
-    }
+    found = {path.stem: read_run(path)[1] for path in run_files}
+    if label is not None:
+        labels = {one for rows in found.values() for row in rows for one in row.labels}
+        if label not in labels:
+            raise UsageError(
+                f"no call has the label {label!r}.{nearest(label, labels)} There are:"
+                f" {', '.join(sorted(labels)) or 'none'}."
+            )
+        found = {name: [row for row in rows if label in row.labels] for name, rows in found.items()}
+    figures = {name: figures_of(rows) for name, rows in found.items()}
+    areas = {name: auroc(rows) for name, rows in found.items()}
     if as_json:
-        told: dict[str, dict[str, object]] = {
-            name: {"auroc": areas[name], "calls_before_wrong": lasts[name]}
-            | {what: asdict(one) for what, one in held.items()}
+        told = {
+            name: {"auroc": areas[name]} | {what: asdict(one) for what, one in held.items()}
             for name, held in figures.items()
         }
-        for name, some in labels.items():
-            told[name]["labels"] = {
-                label: {what: asdict(one) for what, one in held.items()}
-                for label, held in some.items()
-            }
         click.echo(json.dumps(told))
         return
-    table = Table("percent", *runs)
-    for what in next(iter(figures.values())):
-        table.add_row(what, *(str(held[what]) for held in figures.values()))
+    table = Table("percent", *found)
+    for what in dict.fromkeys(what for held in figures.values() for what in held):
+        table.add_row(what, *(str(held.get(what, "")) for held in figures.values()))
     table.add_row(
         "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
     )
-    if any(last is not None for last in lasts.values()):
-        table.add_row(
-            "calls before the first wrong one, median",
-            *("" if last is None else f"{last:g}" for last in lasts.values()),
-        )
     Console().print(table)
-    for label in sorted({label for some in labels.values() for label in some}):
-        table = Table(label, *runs)
-        held = [some.get(label, {}) for some in labels.values()]
-        for what in next(iter(figures.values())):
-            table.add_row(what, *(str(one.get(what, "")) for one in held))
-        Console().print(table)
 
 
 @bench.command()
