@@ -44,7 +44,10 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
-OWN_SOURCES: Mapping[str, str] = {"computed": "this library's", "recorded": "that of the tools' own"}
+OWN_SOURCES: Mapping[str, str] = {
+    "computed": "this library's",
+    "recorded": "that of the tools' own",
+}
 """What needs no environment of its own, and the licence of what is recorded."""
 
 
@@ -95,11 +98,6 @@ def make(
     partial = output.with_name(output.name + ".partial")
     partial.write_text(done.stdout, encoding="utf-8")
     partial.replace(output)
-
-
-def licence_of(source: str) -> str:
-    """The licence of what is recorded of a source."""
-    return OWN_SOURCES[source] if source in OWN_SOURCES else SOURCES[source].licence
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from agentworld_sim.bench.scores import Score, score
+from agentworld_sim.bench.scores import ChanceMatcher, Score, score
 from agentworld_sim.bench.transitions import (
     Changes,
     RecordedSession,
@@ -106,34 +106,67 @@ class SessionPlayer:
             world.add_tools(session.tools)
             yield cls(session, world, records, refs)
 
-    async def predict(self, transition: Transition) -> Prediction:
-        """What the world says that imagines this one call.
+    async def predict_each(
+        self, transitions: Iterable[Transition]
+    ) -> AsyncGenerator[tuple[Transition, Prediction]]:
+        """What the world says to some calls, each after the recorded ones.
 
         Args:
-            transition: Of this session.
+            transitions: Of this session.
 
         Raises:
             ModelUnavailable: the model's server is down: that is no answer.
         """
-        call, at = transition.truth.call, self._refs[transition.place]
+        for transition in transitions:
+            at = self._refs[transition.place]
+            prediction, _ = await self._ask(transition, transition.truth.call, at)
+            yield transition, prediction
+
+    async def predict_all(self) -> AsyncGenerator[tuple[Transition, Prediction]]:
+        """What the world says to every call of the session, each after what it said to those before.
+
+        What the environment drew at random is called in later calls as the world has called it. A state is right
+        if the whole of it is the environment's.
+
+        Raises:
+            ModelUnavailable: the model's server is down.
+        """
+        drawn = frozenset(one for call in self._session.calls for one in call.by_chance)
+        matcher, at = ChanceMatcher(drawn), self._refs[0]
+        for transition in self._session.transitions():
+            call = transition.truth.call
+            call = ToolCall(call.name, matcher.with_drawn(call.arguments))
+            prediction, at = await self._ask(transition, call, at, matcher)
+            yield transition, prediction
+
+    async def _ask(
+        self,
+        transition: Transition,
+        call: ToolCall,
+        at: WorldRef,
+        matcher: ChanceMatcher | None = None,
+    ) -> tuple[Prediction, WorldRef]:
+        """The prediction, and where the world stands after it; the changes are those since the recorded state."""
+        before = transition.before
         try:
-            turn = await self._world.step(ToolCall(call.name, call.arguments), at=at)
+            turn = await self._world.step(call, at=at)
         except ModelUnavailable:
             raise
         except WorldFailure as failure:
             cost = WorldUsage(failed_steps=1)
             cost.add_exchanges(failure.exchanges)
-            return Prediction(
+            refused = Prediction(
                 id=transition.id,
                 refused=str(failure),
-                score=score(transition, "", False, {}),
+                # An empty answer may be right, and this is none.
+                score=score(transition, "", not transition.truth.observation.is_error, {}),
                 usage=cost.to_json(),
                 replies=_replies(failure.exchanges),
             )
-        before, after = await self._world.state(at), await self._world.state(turn.ref)
-        changes = changes_between(self._tables_of(before), self._tables_of(after))
+            return refused, at
+        changes = changes_between(before, self._tables_of(await self._world.state(turn.ref)))
         said = turn.observation
-        return Prediction(
+        prediction = Prediction(
             id=transition.id,
             text=said.text,
             is_error=said.is_error,
@@ -142,8 +175,9 @@ class SessionPlayer:
             signals=asdict(Signals.of(turn.exchanges)) if turn.exchanges else None,
             usage=usage_of([turn]).to_json(),
             replies=_replies(turn.exchanges),
-            score=score(transition, said.text, said.is_error, changes),
+            score=score(transition, said.text, said.is_error, changes, matcher),
         )
+        return prediction, turn.ref
 
     def _tables_of(self, state: WorldState) -> Tables:
         keys = self._session.keys

@@ -16,14 +16,14 @@ from agentworld_sim.bench.transitions import (
 )
 from agentworld_sim.cassette import Cassette
 from agentworld_sim.errors import UsageError
-from agentworld_sim.types.turns import Turn
+from agentworld_sim.types.tools import ToolSpec
 
 
 def read_cassettes(paths: Iterable[Path]) -> TransitionSet:
-    """The real calls of cassettes, a session for each.
+    """The real calls of cassettes, a session for each. A tool that a cassette does not list is known by its name.
 
     Raises:
-        UsageError: a file is no cassette, has no real calls, or calls a tool that it does not list.
+        UsageError: a file is no cassette, or has no real calls.
     """
     return TransitionSet([_session(path, Cassette.load(path)) for path in paths])
 
@@ -35,37 +35,36 @@ def _session(path: Path, cassette: Cassette) -> RecordedSession:
             f"{str(path)!r} has no calls of real tools. `agentworld mcp --access TOOL=real --record {path}`"
             " records some."
         )
-    names = {tool.name for tool in cassette.tools}
-    strange = next((turn.call.name for turn in turns if turn.call.name not in names), None)
-    if strange is not None:
-        raise UsageError(
-            f"{str(path)!r} has a call of {strange!r}, and does not say what tool that is: it lists"
-            f" {', '.join(sorted(names)) or 'none'}. Only a recording of the MCP server lists tools."
+    named = {turn.call.name: ToolSpec(name=turn.call.name) for turn in turns}
+    calls = [
+        RecordedCall(
+            call=turn.call,
+            observation=turn.observation,
+            changes={},
+            by_chance=frozenset(
+                _volatile(turn.call.name, parse_json(turn.observation.text), cassette.volatile)
+            ),
         )
+        for turn in turns
+    ]
     return RecordedSession(
         source=f"recorded {path.stem}",
         task=path.stem,
-        tools=cassette.tools,
+        tools=tuple((named | {tool.name: tool for tool in cassette.tools}).values()),
         keys={},
         initial={},
-        calls=tuple(_call(turn, cassette.volatile) for turn in turns),
+        calls=tuple(calls),
         has_state=False,
     )
 
 
-def _call(turn: Turn, volatile: Sequence[str]) -> RecordedCall:
-    said = turn.observation
-    by_chance = frozenset(_volatile_scalars(turn.call.name, parse_json(said.text), volatile))
-    return RecordedCall(call=turn.call, observation=said, changes={}, by_chance=by_chance)
-
-
-def _volatile_scalars(path: str, value: Any, volatile: Sequence[str]) -> Iterator[str]:
+def _volatile(path: str, value: Any, patterns: Sequence[str]) -> Iterator[str]:
     """The scalars below fields that the recording names as such whose values differ each time."""
-    if any(fnmatchcase(path, pattern) for pattern in volatile):
+    if any(fnmatchcase(path, pattern) for pattern in patterns):
         yield from map(str, scalars_of(value))
     elif isinstance(value, dict):
         for name, one in cast("dict[str, Any]", value).items():
-            yield from _volatile_scalars(f"{path}.{name}", one, volatile)
+            yield from _volatile(f"{path}.{name}", one, patterns)
     elif isinstance(value, list):
         for one in cast("list[Any]", value):
-            yield from _volatile_scalars(path, one, volatile)
+            yield from _volatile(path, one, patterns)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.bench.transitions import Changes, Tables, Transition, parse_json
+from agentworld_sim.bench.transitions import Changes, Tables, Transition, apply, parse_json
 
 _LETTERS = re.compile(r"[a-z]+")
 _CAPITALS = re.compile(r"[A-Z]+")
@@ -29,6 +29,8 @@ class Score:
     changed: int
     """Fields that the environment changed."""
     state_known: bool = True
+    contradicts: bool = False
+    """The answer shows a record otherwise than its own state holds it: an id does not keep its fields."""
 
     @property
     def silent(self) -> bool:
@@ -40,11 +42,14 @@ class Score:
         """Whether both are right."""
         return self.value and self.state
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def score(transition: Transition, text: str, is_error: bool, changes: Changes) -> Score:
+def score(
+    transition: Transition,
+    text: str,
+    is_error: bool,
+    changes: Changes,
+    matcher: ChanceMatcher | None = None,
+) -> Score:
     """Compares a prediction with what the environment did.
 
     Args:
@@ -52,12 +57,14 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
         text: The predicted answer.
         is_error: Whether the tool was predicted to fail.
         changes: What was predicted to change, as tables.
+        matcher: Of a session that goes on with what was predicted: it knows what was drawn so far.
     """
     truth = transition.truth
-    matcher = ChanceMatcher(truth.by_chance)
+    matcher = matcher or ChanceMatcher(truth.by_chance)
     said = truth.observation
     same_end = said.is_error == is_error
-    value = same_end and matcher.same(parse_json(said.text), parse_json(text))
+    given = parse_json(text)
+    value = same_end and matcher.same(parse_json(said.text), given)
     after = after_changes(transition.before, truth.changes)
     predicted = after_changes(transition.before, changes)
     touched = {*truth.changes, *changes}
@@ -66,12 +73,38 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
         {name: predicted.get(name, {}) for name in touched},
     )
     return Score(
-        text=same_end and matcher.fill(said.text) == text,
+        text=same_end and matcher.fill(said.text).rstrip("\n") == text.rstrip("\n"),
         value=value,
-        form=same_end and form_of(parse_json(said.text)) == form_of(parse_json(text)),
+        form=same_end and form_of(parse_json(said.text)) == form_of(given),
         state=state if transition.session.has_state else value,
         changed=transition.fields_changed,
         state_known=transition.session.has_state,
+        contradicts=contradicts(given, predicted, transition.session.keys),
+    )
+
+
+def contradicts(value: Any, tables: Tables, keys: Mapping[str, str]) -> bool:
+    """Whether an object with the id of a record has other values than the record.
+
+    Args:
+        value: An answer, as JSON.
+        tables: The state.
+        keys: Table to the field that names its records.
+    """
+    if isinstance(value, list):
+        return any(contradicts(one, tables, keys) for one in cast("list[Any]", value))
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[str, Any]", value)
+    alike: list[tuple[int, bool]] = []
+    for table, key in keys.items():
+        record = tables.get(table, {}).get(str(fields.get(key)))
+        if record is not None:
+            shared = [name for name in fields if name in record and _is_scalar(fields[name])]
+            alike.append((len(shared), any(fields[name] != record[name] for name in shared)))
+    # An object may name records of several tables; it is the one that it has most in common with.
+    return max(alike, default=(0, False))[1] or any(
+        contradicts(one, tables, keys) for one in fields.values()
     )
 
 
@@ -97,7 +130,7 @@ class ChanceMatcher:
             return (type(truth) is type(given) and truth == given) or _equal_numbers(truth, given)
         if form_of(truth) != form_of(given):
             return False
-        return self._drawn.setdefault(name, str(given)) == str(given)
+        return str(self._drawn.setdefault(name, given)) == str(given)
 
     def same_tables(self, truth: Tables, given: Tables) -> bool:
         """Whether two states are equal, chance aside."""
@@ -110,6 +143,15 @@ class ChanceMatcher:
         for drawn, given in self._drawn.items():
             text = text.replace(drawn, str(given))
         return text
+
+    def with_drawn(self, value: Any) -> Any:
+        """A JSON value of the environment with what was predicted in place of what it drew."""
+        if isinstance(value, Mapping):
+            fields = cast("Mapping[str, Any]", value)
+            return {name: self.with_drawn(one) for name, one in fields.items()}
+        if isinstance(value, list):
+            return [self.with_drawn(one) for one in cast("list[Any]", value)]
+        return self._drawn.get(str(value), value)
 
     def _same_mapping(self, truth: dict[str, Any], given: dict[str, Any]) -> bool:
         if len(truth) != len(given):
@@ -127,15 +169,8 @@ class ChanceMatcher:
 
 def after_changes(before: Tables, changes: Changes) -> Mapping[str, Mapping[str, Any]]:
     """The tables that changes touch, afterwards."""
-    after: dict[str, dict[str, Any]] = {}
-    for table, records in changes.items():
-        held = dict(before.get(table, {}))
-        for key, record in records.items():
-            if record is None:
-                held.pop(key, None)
-            else:
-                held[key] = record
-        after[table] = held
+    after = {table: dict(before.get(table, {})) for table in changes}
+    apply(after, changes)
     return {**before, **after}
 
 
@@ -154,6 +189,10 @@ def form_of(value: Any) -> Any:
         return "text"
     # A number's length belongs to how an id is written, a word's length does not.
     return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", value)))
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, dict | list)
 
 
 def _equal_numbers(truth: Any, given: Any) -> bool:

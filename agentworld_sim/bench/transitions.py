@@ -128,27 +128,14 @@ class TransitionSet:
 
     def write(self, path: Path) -> None:
         """Writes one file that `load` reads."""
-        tools: dict[str, str] = {}
-        states: dict[str, str] = {}
-
-        def name(value: Any, names: dict[str, str]) -> str:
-            text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-            return names.setdefault(text, str(len(names)))
-
-        def lines() -> Iterator[Any]:
-            for session in self.sessions:
-                count = len(tools), len(states)
-                api = name([_tool_line(tool) for tool in session.tools], tools)
-                initial = name(session.initial, states) if session.has_state else None
-                if len(tools) > count[0]:
-                    yield from ({"tool": _tool_line(tool), "api": api} for tool in session.tools)
-                if len(states) > count[1]:
-                    yield {"state": initial, "tables": session.initial}
-                yield _session_line(session, api, initial)
-
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines())
+        lines: list[Any] = []
+        for session in self.sessions:
+            task = session.task
+            lines += ({"tool": tool.to_json(), "api": task} for tool in session.tools)
+            lines.append({"state": task, "tables": session.initial})
+            lines.append(_session_line(session))
         partial = path.with_name(path.name + ".partial")
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
         partial.replace(path)
 
     def transitions(self, side: Side | None = None) -> Iterator[Transition]:
@@ -205,11 +192,11 @@ def scalars_of(value: Any) -> Iterator[Any]:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a text that is JSON; any other is its own value."""
+    """The value of a text that is JSON; any other is its own value, without the line ends after it."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return text.rstrip("\n")
 
 
 def _share(name: str) -> float:
@@ -244,11 +231,11 @@ def _session(
         task=value["task"],
         tools=tuple(tool for api in value["apis"] for tool in tools[api]),
         keys=value["keys"],
-        initial={} if value["initial"] is None else states[value["initial"]],
-        has_state=value["initial"] is not None,
+        initial=states[value["initial"]],
+        has_state=value.get("has_state", True),
         calls=tuple(
             RecordedCall(
-                call=ToolCall(turn["name"], turn["arguments"]),
+                call=ToolCall(turn["name"], turn.get("arguments", {})),
                 observation=Observation(
                     text=turn["text"], is_error=turn["is_error"], provenance="real"
                 ),
@@ -261,37 +248,17 @@ def _session(
     )
 
 
-def _tool(value: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(
-        name=value["name"],
-        description=value.get("description", ""),
-        input_schema=value["inputSchema"],
-        output_schema=value.get("outputSchema"),
-        domain=value.get("domain", "mcp"),
-    )
-
-
-def _tool_line(tool: ToolSpec) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
-        "domain": tool.domain,
-    }
-
-
-def _session_line(session: RecordedSession, api: str, initial: str | None) -> dict[str, Any]:
+def _session_line(session: RecordedSession) -> dict[str, Any]:
     return {
         "source": session.source,
         "task": session.task,
-        "apis": [api],
+        "apis": [session.task],
         "keys": session.keys,
-        "initial": initial,
+        "initial": session.task,
+        "has_state": session.has_state,
         "turns": [
             {
-                "name": one.call.name,
-                "arguments": one.call.arguments,
+                **one.call.to_json(),
                 "text": one.observation.text,
                 "is_error": one.observation.is_error,
                 "by_chance": sorted(one.by_chance),
@@ -301,3 +268,15 @@ def _session_line(session: RecordedSession, api: str, initial: str | None) -> di
             for one in session.calls
         ],
     }
+
+
+def _tool(value: Mapping[str, Any]) -> ToolSpec:
+    if "inputSchema" not in value:
+        return ToolSpec.from_json(value)
+    return ToolSpec(
+        name=value["name"],
+        description=value.get("description", ""),
+        input_schema=value["inputSchema"],
+        output_schema=value.get("outputSchema"),
+        domain="mcp",
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_sim.cli.command_options import ModelChoice, asynchronous, json_option, model_options
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from agentworld_sim.bench.transitions import TransitionSet
@@ -68,6 +68,8 @@ def make(
     output = output or Path(f"{source}.jsonl")
     if bool(cassettes) != (source == "recorded"):
         raise UsageError("`recorded` takes the cassettes to read, and no other source does.")
+    if environment and source in recording.OWN_SOURCES:
+        raise UsageError(f"{source!r} needs no Python environment: leave out --environment.")
     if source == "computed":
         from agentworld_sim.bench.computed import record
 
@@ -80,12 +82,14 @@ def make(
         recording.make(source, environment and environment.absolute(), output, seed=seed)
     found = list(TransitionSet.load([output]).transitions())
     sides = {side: sum(one.side == side for one in found) for side in ("train", "known", "unseen")}
+    about = {
+        "computed": "",
+        "recorded": " What they changed is not known: answers alone will be scored.",
+    } | {name: f" Licence: {one.licence}." for name, one in recording.SOURCES.items()}
     click.echo(
         f"{output}: {len(found):,} transitions, {sides['train']:,} to learn from, {sides['known']:,} of other"
-        f" tasks, {sides['unseen']:,} of other tools. Licence: {recording.licence_of(source)}."
+        f" tasks, {sides['unseen']:,} of other tools.{about[source]}"
     )
-    if source == "recorded":
-        click.echo("What the calls changed is not known: answers alone will be scored.")
 
 
 @bench.command()
@@ -117,6 +121,11 @@ def examples(recordings: Sequence[Path], output: Path) -> None:
 @click.option("--seed", default=0, show_default=True, help="Which they are.")
 @click.option("--records/--no-records", default=True, help="Whether the model is shown the state.")
 @click.option(
+    "--whole-sessions",
+    is_flag=True,
+    help="Ask all calls of a session, each after what was answered to those before it.",
+)
+@click.option(
     "--reasks",
     "model_reasks",
     type=click.IntRange(min=0),
@@ -144,6 +153,7 @@ async def run(
     most: int | None,
     seed: int,
     records: bool,
+    whole_sessions: bool,
     model_choice: ModelChoice,
 ) -> None:
     """Ask a model what the recorded environments would answer."""
@@ -157,7 +167,8 @@ async def run(
         raise UsageError(
             "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
         )
-    asked = runs.draw(_load(recordings), side, most, seed)  # pyright: ignore[reportArgumentType]
+    known = _load(recordings)
+    asked = runs.draw(known, side, most, seed, whole_sessions=whole_sessions)  # pyright: ignore[reportArgumentType]
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("calls", total=len(asked))
         rows = await runs.run(
@@ -166,6 +177,7 @@ async def run(
             output,
             settings=runs.settings_of(model),
             with_records=records,
+            whole_sessions=whole_sessions,
             on_row=lambda row: progress.advance(bar),
         )
         progress.update(bar, completed=len(asked))
@@ -178,8 +190,9 @@ async def run(
 
 @bench.command()
 @click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
+@click.option("--label", help="Of calls with this label alone, such as 'an empty table'.")
 @json_option
-def report(run_files: Sequence[Path], as_json: bool) -> None:
+def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
     from dataclasses import asdict
 
@@ -190,6 +203,14 @@ def report(run_files: Sequence[Path], as_json: bool) -> None:
     from agentworld_sim.imagination.usage import WorldUsage
 
     found = {path.stem: read_run(path)[1] for path in run_files}
+    if label is not None:
+        labels = {one for rows in found.values() for row in rows for one in row.labels}
+        if label not in labels:
+            raise UsageError(
+                f"no call has the label {label!r}.{nearest(label, labels)} There are:"
+                f" {', '.join(sorted(labels)) or 'none'}."
+            )
+        found = {name: [row for row in rows if label in row.labels] for name, rows in found.items()}
     figures = {name: figures_of(rows) for name, rows in found.items()}
     areas = {name: auroc(rows) for name, rows in found.items()}
     costs = {
@@ -205,8 +226,8 @@ def report(run_files: Sequence[Path], as_json: bool) -> None:
         click.echo(json.dumps(told))
         return
     table = Table("percent", *found)
-    for what in next(iter(figures.values())):
-        table.add_row(what, *(str(held[what]) for held in figures.values()))
+    for what in dict.fromkeys(what for held in figures.values() for what in held):
+        table.add_row(what, *(str(held.get(what, "")) for held in figures.values()))
     table.add_row(
         "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
     )
