@@ -54,7 +54,9 @@ def fits(transition: Transition) -> bool:
 
 def _size(tables: object) -> int:
     assert isinstance(tables, dict)
-    return sum(len(json.dumps(record)) for records in tables.values() for record in records.values())
+    return sum(
+        len(json.dumps(record)) for records in tables.values() for record in records.values()
+    )
 
 
 def draws(transitions: Iterable[Transition]) -> dict[int, list[Transition]]:
@@ -89,7 +91,10 @@ async def run(options: argparse.Namespace) -> None:
         right = sum(row.score.right for row in rows)
         state = sum(row.score.state for row in rows)
         seconds = time.monotonic() - began
-        print(f"{seconds:6.0f} s  {rung.name} {seed}: {right} right, {state} state of {len(rows)}", flush=True)
+        print(
+            f"{seconds:6.0f} s  {rung.name} {seed}: {right} right, {state} state of {len(rows)}",
+            flush=True,
+        )
 
 
 def main() -> None:
