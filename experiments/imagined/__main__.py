@@ -25,7 +25,9 @@ from agentworld_sim.llm.settings import ModelSettings
 from experiments.imagined.report import write_report
 
 SEEDS: Final = (0, 1, 2, 3, 4)
-PER_SEED: Final = {"known": 12, "unseen": 8}
+PER_SEED: Final = {"known": 10, "unseen": 6}
+DRAW: Final = 2026
+"""Another one than that of the trials."""
 LONGEST_PROMPT: Final = 16_000
 LONGEST_ANSWER: Final = 600
 """Characters, of tools and state and of answer and changes: what the model can take."""
@@ -65,7 +67,7 @@ def draws(transitions: Iterable[Transition]) -> dict[int, list[Transition]]:
     found: dict[int, list[Transition]] = {seed: [] for seed in SEEDS}
     for side, count in PER_SEED.items():
         some = [one for one in fitting if one.side == side]
-        random.Random(0).shuffle(some)
+        random.Random(DRAW).shuffle(some)
         for seed in SEEDS:
             found[seed] += some[seed * count : (seed + 1) * count]
     for some in found.values():
