@@ -11,6 +11,7 @@ import json
 import os
 import runpy
 import sys
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 
@@ -19,11 +20,11 @@ class Read(BaseException):
 
 
 def read(
-    parser: argparse.ArgumentParser, args: list[str] | None = None, namespace: Any = None
+    self: argparse.ArgumentParser, args: Iterable[str] | None = None, namespace: Any = None
 ) -> NoReturn:
     # A flag of ours that is only the beginning of one of theirs may mean another one in the next version.
-    parser.allow_abbrev = False
-    raise Read(*parse_known_args(parser, args, namespace))
+    self.allow_abbrev = False
+    raise Read(*parse_known_args(self, None if args is None else list(args), namespace))
 
 
 def start(arguments: list[str]) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def start(arguments: list[str]) -> dict[str, Any]:
         if how == "-m":
             runpy.run_module(what, run_name="__main__", alter_sys=True)
         else:
-            exec(what, {"__name__": "__main__"})
+            exec(what, {"__name__": "__main__"})  # noqa: S102 - the code that we hand to the engine
     except Read as end:
         values, unknown = end.args
         return {"values": vars(values), "unknown": unknown}

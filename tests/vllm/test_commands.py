@@ -21,6 +21,7 @@ from tests.vllm.asking import counter
 from tests.vllm.server import AGENTWORLD, KEY, VllmServer, serve_by_command
 from tests.vllm.tools import ENDLESS, ORDER, order
 
+
 @pytest.fixture
 def serving(tmp_path: Path) -> Generator[tuple[subprocess.Popen[str], ModelSettings]]:
     """A running `agentworld serve`, and the settings that it prints."""
@@ -64,13 +65,19 @@ def test_the_doctor_finds_the_server_as_it_is(vllm_server: VllmServer) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["ok"] and told["model"] == "tiny"
+    assert "vLLM" in [one["summary"] for one in told["checks"]]
     assert {one["check"]: one["verdict"] for one in told["checks"]} == {
         "server": "ok",
         "model": "ok",
         # The tiny model has too little of it for a real one's thinking.
         "context length": "warning",
+        "kind": "ok",
         "reasoning parser": "ok",
         "observation": "ok",
+        "log-probabilities": "ok",
         "structured output": "ok",
         "prefix caching": "ok",
+        "thinking off": "ok",
+        "seeds": "ok",
+        "parameters": "ok",
     }

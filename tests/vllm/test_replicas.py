@@ -8,11 +8,11 @@ import signal
 import subprocess
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import httpx2
-import pytest
 
 from agentworld_sim import ToolCall, World
 from agentworld_sim.errors import ModelUnavailable
@@ -64,9 +64,8 @@ class Replica:
         """Tokens of all prompts so far."""
         return counter(self.http, "vllm:prefix_cache_queries_total")
 
-    @property
-    def running(self) -> float:
-        return counter(self.http, "vllm:num_requests_running")
+    def is_answering(self) -> bool:
+        return counter(self.http, "vllm:num_requests_running") > 0
 
     def was_asked(self) -> bool:
         """Whether it was asked something since this was last said."""
@@ -86,7 +85,7 @@ async def shares_from_the_cache(world: World, first: int) -> list[float]:
     """Of each prompt but the first of a session, how much of the one before it was known."""
     turns = [await world.step(order(first + number)) for number in range(4)]
     used = [turn.exchanges[0].usage for turn in turns]
-    pairs = zip(used, used[1:], strict=False)
+    pairs = pairwise(used)
     return [now["cached_tokens"] / before["prompt_tokens"] for before, now in pairs]
 
 
@@ -113,7 +112,7 @@ async def test_a_session_stays_on_its_replica_and_one_that_ends_is_no_answer(
                 )
             )
             assert min(share for one in shares for share in one) >= 0.9
-            assert all([one.was_asked() for one in replicas])
+            assert {one.was_asked() for one in replicas} == {True}
 
         url = stack.enter_context(router("cache_aware", *roots))
         endless = [await opened(stack, url, seed, max_tokens=6000, retries=0) for seed in range(6)]
@@ -121,7 +120,7 @@ async def test_a_session_stays_on_its_replica_and_one_that_ends_is_no_answer(
             asyncio.ensure_future(world.step(ToolCall("chain", {"n": number})))
             for number, world in enumerate(endless)
         ]
-        while not all([await asyncio.to_thread(lambda one=one: one.running) for one in replicas]):
+        while {await asyncio.to_thread(one.is_answering) for one in replicas} != {True}:
             assert not any(step.done() for step in steps)
         os.killpg(process.pid, signal.SIGKILL)
         ended, others = await asyncio.wait(steps, return_when=asyncio.FIRST_COMPLETED)
