@@ -4,10 +4,10 @@ this process, and those that its state declares."""
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.controls._fault import Fault
 from agentworld_sim.errors import ControlFailure, UsageError
 from agentworld_sim.ports import Control
 from agentworld_sim.ports.steps import PREFIX
@@ -15,8 +15,27 @@ from agentworld_sim.registry import Registry
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
-BUILTIN_KINDS: dict[str, type[Control]] = {"fault": Fault}
-"""Those of this library."""
+QUADRANTS = {
+    "explicit transient": "Fault ServerError IntermittentError Timeout RateLimit ConnectionCut ExpiredToken",
+    "explicit permanent": (
+        "PermissionDenied Quota DiskFull VanishedTool ChangedSchema ReadOnly LockedAccount"
+    ),
+    "implicit transient": (
+        "StaleRead DuplicatedWrite LostWrite PartialBatch TruncatedResult OutOfOrder SlowAnswer ClockSkew"
+    ),
+    "implicit permanent": (
+        "WrongUnit WithheldField WrongValue WrongEncoding Pagination IncompleteResult HiddenFact AdversarialText"
+    ),
+}
+"""The kinds of this library by whether the agent is told that something went wrong, and whether it passes. There is a
+module for each: `LostWrite` is `lost-write` in scenarios, in `lost_write.py`."""
+
+
+BUILTIN_KINDS = {
+    re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower(): f"agentworld_sim.controls:{name}"
+    for name in " ".join(QUADRANTS.values()).split()
+}
+"""Where each is imported from when it is asked for: thirty dataclasses take longer than all else of a world."""
 
 
 def _control_class(value: object) -> type[Control]:
@@ -44,20 +63,22 @@ DECLARED = f"{PREFIX}:declared"
 such a name."""
 
 
-ReadDeclared = Callable[[Sequence[Mapping[str, Any]]], Iterable[Control]]
-"""Makes controls of what a scenario writes of them."""
+ReadDeclared = Callable[[Sequence[Mapping[str, Any] | str]], Iterable[Control]]
+"""Makes controls of what a scenario writes of them; a text is the name of a profile."""
 
 
 class ControlList:
     """What controls a world, for any of its states."""
 
-    def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
+    def __init__(self, local: Iterable[Control | str], read: ReadDeclared) -> None:
         """The controls of this process, in order, stand around the declared ones, which `read` makes.
 
         Raises:
-            UsageError: one is no control, or two have one name.
+            UsageError: one is no control and no profile's name, or two have one name.
         """
-        self.local = tuple(local)
+        self.local = tuple(
+            made for one in local for made in (read([one]) if isinstance(one, str) else [one])
+        )
         for control in self.local:
             if not isinstance(getattr(control, "name", None), str) or isinstance(control, Mapping):
                 raise UsageError(

@@ -12,8 +12,13 @@ from ._content import (
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
 )
+from ._profiles import (
+    ControlProfile as ControlProfile,
+    control_profiles as control_profiles,
+)
 from ._scenario import (
     Scenario as Scenario,
+    declared_controls as declared_controls,
     empty_scenario as empty_scenario,
     in_domains as in_domains,
     restored_scenario as restored_scenario,
@@ -31,7 +36,7 @@ from ._sections import (
     RoutesSpec as RoutesSpec,
     ToolObject as ToolObject,
     UserSpec as UserSpec,
-    declared_controls as declared_controls,
+    control_schema as control_schema,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,
