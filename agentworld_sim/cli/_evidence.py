@@ -65,7 +65,6 @@ def evidence() -> None:
     type=click.IntRange(min=0),
     help="One more rung with this limit of thinking; several make a curve.",
 )
-@click.option("--thinking/--no-thinking", default=True, help="Whether the model thinks first.")
 @click.option("--max-tokens", type=COUNT, help="Most tokens of one reply.")
 @click.option(
     "--official-prompts", type=FOLDER, help="The released model's templates, for their rung."
@@ -90,7 +89,7 @@ def measure(
     from rich.progress import Progress
 
     from agentworld_sim.bench import computed
-    from agentworld_sim.bench.evidence import collect, rungs_of
+    from agentworld_sim.bench.endpoint_evidence import collect, rungs_of
     from agentworld_sim.bench.transitions import TransitionSet
     from agentworld_sim.llm.settings import ModelSettings
 
@@ -120,14 +119,10 @@ def measure(
 @click.option("--output", "-o", required=True, type=FILE, help="The page to write.")
 def compare(files: Sequence[Path], output: Path) -> None:
     """Write a page that shows files side by side; it fetches nothing and runs nothing."""
-    from agentworld_sim.bench.evidence import read_evidence
+    from agentworld_sim.bench.endpoint_evidence import read_evidence
     from agentworld_sim.report.evidence_page import differences, evidence_page
 
-    stems = [path.stem for path in files]
-    read = {
-        stem if stems.count(stem) == 1 else str(path): read_evidence(path)
-        for stem, path in zip(stems, files, strict=True)
-    }
+    read = {str(path): read_evidence(path) for path in files}
     for problem in differences(read):
         click.echo(f"warning: {problem}", err=True)
     output.write_text(evidence_page(read), encoding="utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from agentworld_sim.bench.evidence import THINKING
+from agentworld_sim.bench.endpoint_evidence import THINKING
 from agentworld_sim.bench.run import Figure
 from agentworld_sim.report.chart import chart
 from agentworld_sim.report.html_page import Markup, filters, page, tag
@@ -27,7 +27,7 @@ FILTERS = {
 _WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 Files = Mapping[str, Mapping[str, Any]]
-"""What `bench.evidence.read_evidence` gives, by the names they go by."""
+"""What `bench.endpoint_evidence.read_evidence` gives, by the names they go by."""
 
 
 def evidence_page(files: Files) -> str:
@@ -58,8 +58,8 @@ def differences(files: Files) -> list[str]:
 def _about(one: Mapping[str, Any]) -> list[str]:
     checks = one["doctor"]["checks"]
     kind = next((check["summary"] for check in checks if check["check"] == "kind"), "")
-    server = one["server"]
-    told = server.get("version") or server.get("api/version") or {}
+    server: dict[str, Any] = one["server"]
+    told: dict[str, Any] = server.get("version") or server.get("api/version", {})
     failed = ", ".join(check["check"] for check in checks if check["verdict"] == "failed")
     doctor, finished = f"failed: {failed}" if failed else "ok", one["finished"] or "not yet"
     version = f"{kind} {told.get('version', '')}"

@@ -18,8 +18,12 @@ def opened(chromium: Any, tmp_path: Path) -> Any:
     file.write_text(evidence_page({"one": evidence(), "two": evidence()}), encoding="utf-8")
     page = chromium.new_page(viewport={"width": 1000, "height": 900})
     page.complaints = []
+
+    def complain(told: Any) -> None:
+        page.complaints.append(str(told))
+
     for event in ("console", "pageerror"):
-        page.on(event, lambda told: page.complaints.append(str(told)))
+        page.on(event, complain)
     page.goto(file.as_uri())
     return page
 

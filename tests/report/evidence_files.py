@@ -6,7 +6,7 @@ from typing import Any
 
 FIGURE = {"share": 50.0, "low": 25.0, "high": 75.0, "count": 4}
 
-QUESTIONS = {
+QUESTIONS: dict[str, dict[str, Any]] = {
     "task_1/0": {
         "tool": "close_order",
         "arguments": {"order_id": "<4711>"},

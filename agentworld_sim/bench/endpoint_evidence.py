@@ -22,8 +22,8 @@ from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.examples import write_examples
 from agentworld_sim.imagination.usage import WorldUsage
 from agentworld_sim.llm.failures import display_url
-from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.redaction.environment import mask_secrets
+from agentworld_sim.llm.settings import KEY_VARIABLE, ModelSettings
+from agentworld_sim.redaction.environment import mask_secrets, process_secrets
 from agentworld_sim.serving.doctor import diagnose
 from agentworld_sim.serving.server_facts import server_facts
 from agentworld_sim.types.json import canonical_json
@@ -135,7 +135,9 @@ async def collect(
             "rungs": list(found.values()),
             "questions": questions,
         }
-        _write(output, mask_secrets(json.dumps(evidence), filter(None, [settings.api_key])))
+        # A key such as EMPTY is a word, and stays.
+        secrets = process_secrets({KEY_VARIABLE: settings.api_key})
+        _write(output, mask_secrets(json.dumps(evidence), secrets))
 
 
 def read_evidence(path: Path) -> dict[str, Any]:
@@ -159,10 +161,12 @@ def _about(folder: Path, settings: ModelSettings) -> dict[str, Any]:
     path, url = folder / "about.json", display_url(settings.url)
     if path.exists():
         about = json.loads(path.read_text("utf-8"))
-        if about["url"] == url and settings.model in ("", about["model"]):
+        model = settings.model or about["model"]
+        if (about["url"], about["model"], about["version"]) == (url, model, __version__):
             return about
         raise UsageError(
-            f"{str(folder)!r} holds answers of {about['model']!r} at {about['url']}. Name another --output."
+            f"{str(folder)!r} holds answers of {about['model']!r} at {about['url']}, asked by version"
+            f" {about['version']}. Name another --output."
         )
     diagnosis = diagnose(settings.url, model=settings.model, api_key=settings.api_key)
     if diagnosis.model is None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from agentworld_sim.bench import computed, run
 from agentworld_sim.bench.curves import coverage, reliability
-from agentworld_sim.bench.evidence import collect, read_evidence, rungs_of
+from agentworld_sim.bench.endpoint_evidence import collect, read_evidence, rungs_of
 from agentworld_sim.bench.run import Row, read_run
 from agentworld_sim.bench.scores import Score
 from agentworld_sim.bench.transitions import TransitionSet
@@ -58,10 +58,12 @@ async def test_one_file_has_the_endpoint_the_rungs_and_every_answer(
     tasks: TransitionSet, tmp_path: Path
 ) -> None:
     told: list[tuple[int, int]] = []
+
+    def tell(answers: int, total: int) -> None:
+        told.append((answers, total))
+
     with ScriptedModelServer(lambda request: NOTHING, model="small", api_key=KEY) as server:
-        found = await measured(
-            tasks, server.url, tmp_path / "e.json", on_answers=lambda *one: told.append(one)
-        )
+        found = await measured(tasks, server.url, tmp_path / "e.json", on_answers=tell)
     assert (found["model"], found["prompts"], found["sides"]) == (
         "small",
         "v1",
@@ -195,7 +197,7 @@ def test_the_command_measures_and_compares(command: Callable[..., Result], tmp_p
             assert done.exit_code == 0, done.output
     done = command("compare", *files, "-o", tmp_path / "page.html")
     assert done.exit_code == 0
-    assert "warning: The files differ in set (one: " in done.stderr
+    assert "warning: The files differ in set (" in done.stderr
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
