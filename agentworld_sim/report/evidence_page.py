@@ -40,8 +40,11 @@ def evidence_page(files: Files) -> str:
         "Imagined answers, measured",
         [tag("p", problem, class_="problem") for problem in differences(files)],
         _table("", heads, [[name, *_about(one)] for name, one in files.items()]),
-        filters(FILTERS),
         map(_set, sets.values()),
+        tag("h2", "Every answer"),
+        filters(FILTERS),
+        tag("p", tag("del", "Missing"), " and ", tag("ins", "too much"), " words.", class_="soft"),
+        map(_answers, sets.values()),
     )
 
 
@@ -85,9 +88,6 @@ def _set(files: Files) -> Markup:
         tag("div", _charts(files), class_="charts"),
         tag("h2", "Every figure"),
         figures,
-        tag("h2", "Every answer"),
-        tag("p", tag("del", "Missing"), " and ", tag("ins", "too much"), " words.", class_="soft"),
-        _answers(files),
     )
 
 

@@ -145,7 +145,9 @@ def test_the_command_asks_reports_and_calibrates(
     asked = [one for one in transitions if one.side == side]
     told = json.loads(call("report", output, "--json"))["run"]
     assert told["right"]["count"] == len(asked)
-    assert "state, 1 field" in call("report", output)
+    assert told["cost"]["requests"] == 1.0
+    assert "state, 1 field" in (table := call("report", output))
+    assert "tokens written, a call" in table
     call("calibrate", output, "--output", tmp_path / "sure.json")
     assert Calibration.load(tmp_path / "sure.json").about["run"] == "run.jsonl"
 
