@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from agentworld_sim.bench import run as runs
 from agentworld_sim.bench.make import make
 from agentworld_sim.bench.predict import operations_of
-from agentworld_sim.bench import run as runs
 from agentworld_sim.bench.run import Row, figure, figures_of, read_run
 from agentworld_sim.bench.transitions import Transition, TransitionSet
 from agentworld_sim.cli import cli
