@@ -1,6 +1,6 @@
 """Transitions of worlds that this library computes: recorded on the spot, with nothing to install.
 
-The worlds of the folder `computed_worlds` are played with calls that a seed draws of their tools and records.
+The worlds of the folder `worlds` are played with calls that a seed draws of their tools and records.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MISSES = 0.15
 FOLDER = "/srv/app/"
 """What of a machine's files is its state."""
 
-_DATA = files("agentworld_sim.bench") / "computed_worlds"
+_DATA = files("agentworld_sim.bench") / "worlds"
 
 
 def record(seed: int = 0) -> TransitionSet:

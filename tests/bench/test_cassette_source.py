@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from agentworld_sim.bench.cassette_source import read_cassettes
 from agentworld_sim.bench.labels import labels_of
-from agentworld_sim.bench.recorded import read_cassettes
 from agentworld_sim.bench.run import figures_of, run
 from agentworld_sim.bench.scores import score
 from agentworld_sim.bench.transitions import TransitionSet

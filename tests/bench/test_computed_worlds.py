@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from agentworld_sim.bench.computed import record
+from agentworld_sim.bench.computed_worlds import record
 from agentworld_sim.bench.labels import labels_of
 from agentworld_sim.bench.predict import Prediction, SessionPlayer, operations_of
 from agentworld_sim.bench.scores import score
@@ -95,7 +95,7 @@ def test_enough_is_recorded_of_every_kind() -> None:
 def test_other_processes_record_the_same_bytes(tmp_path: Path) -> None:
     computed().write(tmp_path / "here.jsonl")
     program = (
-        "import sys; from pathlib import Path; from agentworld_sim.bench.computed import record;"
+        "import sys; from pathlib import Path; from agentworld_sim.bench.computed_worlds import record;"
         "record().write(Path(sys.argv[1]))"
     )
     there = tmp_path / "there.jsonl"
