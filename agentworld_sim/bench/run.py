@@ -305,6 +305,24 @@ def auroc(rows: Iterable[Row]) -> float | None:
     return ordered / (len(right) * len(wrong))
 
 
+def tools_without_gain(without: Iterable[Row], helped: Iterable[Row]) -> list[str]:
+    """Tools of whose calls no more are right in the second run.
+
+    Raises:
+        UsageError: the runs have no call in common.
+    """
+    before = {row.id: row.score.right for row in without}
+    gains: dict[str, int] = {}
+    for row in helped:
+        if row.id in before:
+            gains[row.tool] = gains.get(row.tool, 0) + row.score.right - before[row.id]
+    if not gains:
+        raise UsageError(
+            "the two runs have no call in common: give both the same recording, side and seed."
+        )
+    return sorted(tool for tool, gain in gains.items() if gain <= 0)
+
+
 def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:
     """Examples for a model's prompts, of transitions that may be learnt from."""
     own = domain("mcp")

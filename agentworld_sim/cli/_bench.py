@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,14 +96,24 @@ def make(
 @bench.command()
 @recordings_argument
 @click.option("--output", required=True, type=FILE, help="The file to write.")
-def examples(recordings: Sequence[Path], output: Path) -> None:
+@click.option(
+    "--gate",
+    nargs=2,
+    type=RECORDED,
+    metavar="WITHOUT WITH",
+    help="Two runs over the same calls, without examples and with them: tools that they did not help get none.",
+)
+def examples(recordings: Sequence[Path], output: Path, gate: tuple[Path, Path] | None) -> None:
     """Write the calls that may be learnt from as examples for prompts."""
-    from agentworld_sim.bench.run import examples_from
+    from agentworld_sim.bench.run import examples_from, read_run, tools_without_gain
     from agentworld_sim.imagination.examples import write_examples
 
     found = list(examples_from(_load(recordings).transitions("train")))
-    write_examples(output, found)
-    click.echo(f"{output}: {len(found):,} examples")
+    left_out = tools_without_gain(*(read_run(path)[1] for path in gate)) if gate else []
+    found = [example for example in found if example.name not in left_out]
+    write_examples(output, found, left_out)
+    none = f"; none for {', '.join(left_out)}, which they did not help" if left_out else ""
+    click.echo(f"{output}: {len(found):,} examples{none}")
 
 
 @bench.command()
@@ -137,13 +148,6 @@ def examples(recordings: Sequence[Path], output: Path) -> None:
     type=click.Choice(["auto", "off"]),
     help="Whether the server holds an answer to its schema.",
 )
-@click.option(
-    "--logprobs",
-    "model_logprobs",
-    is_flag=True,
-    default=None,
-    help="Ask how likely its words were.",
-)
 @model_options
 @asynchronous
 async def run(
@@ -161,12 +165,15 @@ async def run(
     from rich.progress import Progress
 
     from agentworld_sim.bench import run as runs
+    from agentworld_sim.imagination import WorldModel
 
     model = model_choice.find()
     if model is None:
         raise UsageError(
             "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
         )
+    # A calibration is learnt from them.
+    model = WorldModel(replace(model.settings, logprobs=True))
     known = _load(recordings)
     asked = runs.draw(known, side, most, seed, whole_sessions=whole_sessions)  # pyright: ignore[reportArgumentType]
     with Progress(console=Console(stderr=True)) as progress:

@@ -346,6 +346,8 @@ class WorldModel:
             prompts = PromptSet.default() if folder is None else PromptSet.load(folder)
         self.prompts = prompts
         self.client = ChatClient(settings)
+        second = settings.second
+        self.second = None if second is None else WorldModel(second, prompts)
         self._users: WeakSet[object] = WeakSet()
 
     @classmethod
@@ -357,7 +359,7 @@ class WorldModel:
         Equal settings give the same object, so that all worlds of a process share it.
         """
         settings = ModelSettings.find(url=url, model=model, **others)
-        return None if settings is None else cached_model(settings, settings.api_key)
+        return None if settings is None else _cached_model(settings, settings.api_key)
 
     @property
     def name(self) -> str:
@@ -401,7 +403,8 @@ class WorldModel:
         from agentworld_sim.imagination.parts import with_parts
 
         model = self.with_limits(**(limits or {}))
-        return with_parts(ModelImaginer(model, prompt_context), model.settings, prompt_context)
+        second = self.second and self.second.imaginer(prompt_context, limits)
+        return with_parts(ModelImaginer(model, prompt_context), model.settings, second)
 
     def acquire(self, user: object) -> None:
         """Says that `user` uses it."""
@@ -411,15 +414,16 @@ class WorldModel:
         """Says that `user` does not use it any more; the last one closes the connections."""
         self._users.discard(user)
         if not self._users:
-            await self.client.close()
+            await self.close()
 
     async def close(self) -> None:
         """Closes the connections of the running event loop. It can still be used."""
         await self.client.close()
+        if self.second is not None:
+            await self.second.close()
 
 
 @lru_cache(maxsize=16)
-def cached_model(settings: ModelSettings, key: str) -> WorldModel:
-    """One model for equal settings and one key."""
+def _cached_model(settings: ModelSettings, key: str) -> WorldModel:
     del key  # no part of a setting's equality, and yet two keys are two models
     return WorldModel(settings)
