@@ -189,13 +189,12 @@ def _begin(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
         return
     written, rows = read_run(output)
     if written != about:
+        old, new = ({**one, **one.get("settings", {})} for one in (written, about))
         differs = [
-            name
-            for name in about["settings"]
-            if written.get("settings", {}).get(name) != about["settings"][name]
+            name for name in sorted({*old, *new} - {"settings"}) if old.get(name) != new.get(name)
         ]
         raise UsageError(
-            f"{str(output)!r} holds a run with other settings ({', '.join(differs) or 'with_records'})."
+            f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
             " Name another --output."
         )
     yield from rows

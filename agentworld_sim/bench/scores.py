@@ -11,6 +11,19 @@ from agentworld_sim.bench.transitions import Changes, Tables, Transition, apply,
 
 _LETTERS = re.compile(r"[a-z]+")
 _CAPITALS = re.compile(r"[A-Z]+")
+_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://[^/?#\s]+(?P<path>\S*)")
+_EMAIL = re.compile(r"[^\s@/]+@[\w-]+(\.[\w-]+)+")
+_AMOUNT = re.compile(
+    r"(?P<before>-?[$€£¥]?|-?[A-Z]{3} )"
+    r"(?P<number>\d{1,3}(,\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<unit> ?[A-Za-z%€]{1,5})?"
+)
+_TIME = re.compile(r"[\d:./+-]+( [\d:./+-]+)*( [AP]M)?")
+_DRAWN = {
+    "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE),
+    "hash": re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,}|(?=.*\d)(?=.*[A-F])[0-9A-F]{16,}"),
+    "code": re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z\d]{5,12}"),
+}
+"""In what letters and digits follow each other by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +188,10 @@ def after_changes(before: Tables, changes: Changes) -> Mapping[str, Mapping[str,
 
 
 def form_of(value: Any) -> Any:
-    """The kinds of all values, and how short texts without spaces are written: `aA9` for letters, capitals, digits."""
+    """The kinds of all values, and how texts are written that are more than words: `aA9` for letters, capitals, digits.
+
+    Of an amount, its unit and decimals count; of a hash or code, its length; of a URL, its scheme and path.
+    """
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: form_of(one) for key, one in sorted(fields.items())}
@@ -183,12 +199,31 @@ def form_of(value: Any) -> Any:
         return [form_of(one) for one in cast("list[Any]", value)][:1]
     if isinstance(value, bool) or value is None:
         return type(value).__name__
-    if isinstance(value, int | float):
-        return "number"
-    if " " in value or not any(character.isdigit() or character in "/:@" for character in value):
+    return "number" if isinstance(value, int | float) else _form_of_text(str(value))
+
+
+def _form_of_text(text: str) -> str:
+    if found := _URL.fullmatch(text):
+        parts = re.sub("[^/?&=#]+", lambda part: _form_of_text(part[0]), found["path"])
+        return f"{found['scheme']}://host{parts}"
+    for name, pattern in _DRAWN.items():
+        if pattern.fullmatch(text):
+            return f"{name} of {len(text)}"
+    if _EMAIL.fullmatch(text):
+        return "email"
+    if (found := _AMOUNT.fullmatch(text)) and found["number"] != text:
+        # How much it is does not belong to how it is written; how exact it is does.
+        decimals = re.sub(r"\d", "9", found["decimals"] or "")
+        return _mask(f"{found['before']}9{decimals}{found['unit'] or ''}")
+    words = " " in text and not _TIME.fullmatch(text)
+    if words or not any(one.isdigit() or one in "/:@" for one in text):
         return "text"
+    return _mask(text)
+
+
+def _mask(text: str) -> str:
     # A number's length belongs to how an id is written, a word's length does not.
-    return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", value)))
+    return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", text)))
 
 
 def _is_scalar(value: Any) -> bool:

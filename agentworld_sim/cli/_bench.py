@@ -72,11 +72,11 @@ def make(
     if environment and source in recording.OWN_SOURCES:
         raise UsageError(f"{source!r} needs no Python environment: leave out --environment.")
     if source == "computed":
-        from agentworld_sim.bench.computed import record
+        from agentworld_sim.bench.computed_worlds import record
 
         record(seed).write(output)
     elif source == "recorded":
-        from agentworld_sim.bench.recorded import read_cassettes
+        from agentworld_sim.bench.cassette_source import read_cassettes
 
         read_cassettes(cassettes).write(output)
     else:

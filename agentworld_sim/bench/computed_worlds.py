@@ -1,10 +1,11 @@
 """Transitions of worlds that this library computes: recorded on the spot, with nothing to install.
 
-The worlds of the folder `computed_worlds` are played with calls that a seed draws of their tools and records.
+The worlds of the folder `worlds` are played with calls that a seed draws of their tools and records.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -26,12 +27,13 @@ from agentworld_sim.bench.transitions import (
     parse_json,
     scalars_of,
 )
+from agentworld_sim.engines.table import Plan, TableEngine, records_in
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
+from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.world import World
-from agentworld_sim.world_records import records_of
 
 WORLDS = ("shop", "tracker", "bank", "shell")
 BEGINNINGS = ("usual", "empty", "alone", "many", "alike", "awkward", "long")
@@ -46,7 +48,7 @@ MISSES = 0.15
 FOLDER = "/srv/app/"
 """What of a machine's files is its state."""
 
-_DATA = files("agentworld_sim.bench") / "computed_worlds"
+_DATA = files("agentworld_sim.bench") / "worlds"
 
 
 def record(seed: int = 0) -> TransitionSet:
@@ -62,8 +64,9 @@ async def _record(seed: int) -> TransitionSet:
     extra = yaml.safe_load(_text("beginnings.yaml"))
     found = TransitionSet()
     for name in WORLDS:
+        usual = yaml.safe_load(_text(f"{name}.yaml"))
         for beginning in BEGINNINGS:
-            document = yaml.safe_load(_text(f"{name}.yaml"))
+            document = copy.deepcopy(usual)
             _begin(document, beginning, extra[name].get(beginning, ()))
             session = await _play(document, f"{name} {beginning} {seed}", beginning)
             found.sessions.append(session)
@@ -97,18 +100,23 @@ async def _play(document: Mapping[str, Any], task: str, beginning: str) -> Recor
     texts = json.loads(_text("awkward_texts.json")) if beginning == "awkward" else ()
     scenario = Scenario.model_validate(document)
     async with await World.create(scenario, store=store, model=False) as world:
-        initial = before = await _tables(world, store, keys)
+        plan = TableEngine(**scenario.table_options()).plan(world.tools.values())
+
+        async def tables_of(one: World) -> Tables:
+            return _tables(await one.state(), store, plan, keys)
+
+        initial = before = await tables_of(world)
         calls: list[RecordedCall] = []
         for _ in range(LONG if beginning == "long" else CALLS):
             call, at = _draw(document["tools"], before, chance, texts), world.ref
             said = (await world.step(call)).observation
-            after = await _tables(world, store, keys)
+            after = await tables_of(world)
             changes, by_chance = changes_between(before, after), frozenset[str]()
             if changes:
                 # What another seed draws otherwise, the world drew by chance.
                 async with await world.fork(at=at, seed=chance.getrandbits(32)) as twin:
                     other = (await twin.step(call)).observation.text
-                    there = [parse_json(other), await _tables(twin, store, keys)]
+                    there = [parse_json(other), await tables_of(twin)]
                 here = [parse_json(said.text), after]
                 pairs = zip(scalars_of(here), scalars_of(there), strict=True)
                 by_chance = frozenset(str(one) for one, two in pairs if one != two)
@@ -129,14 +137,12 @@ async def _play(document: Mapping[str, Any], task: str, beginning: str) -> Recor
     )
 
 
-async def _tables(world: World, store: MemoryStore, keys: Mapping[str, str]) -> Tables:
-    """The world's records; where it has no tables, the files of `FOLDER` as such."""
-    state = await world.state()
+def _tables(state: WorldState, store: MemoryStore, plan: Plan, keys: Mapping[str, str]) -> Tables:
+    """The records; where there are no tables, the files of `FOLDER` as such."""
     if keys:
-        records = records_of(state, scenario=world.scenario, tools=world.tools.values())
         return {
             name: {str(one[keys[name]]): one for one in held.values()}
-            for name, held in records.items()
+            for name, held in records_in(state, plan, tables=keys).items()
         }
     found: dict[str, dict[str, Any]] = {}
     for path, entry in state.files.items():
