@@ -163,7 +163,7 @@ def _row(transition: Transition, prediction: Prediction) -> Row:
         signals=prediction.signals,
         usage=prediction.usage,
         replies=prediction.replies,
-        labels=labels_of(transition),
+        labels=[*labels_of(transition)],
     )
 
 

@@ -88,7 +88,7 @@ def measure(
     from rich.console import Console
     from rich.progress import Progress
 
-    from agentworld_sim.bench import computed
+    from agentworld_sim.bench import computed_worlds
     from agentworld_sim.bench.endpoint_evidence import collect, rungs_of
     from agentworld_sim.bench.transitions import TransitionSet
     from agentworld_sim.llm.settings import ModelSettings
@@ -96,7 +96,9 @@ def measure(
     rungs = rungs_of(names, thinking_tokens)
     settings = ModelSettings.find(url=url, **asked)
     assert settings is not None
-    found = TransitionSet([*computed.record().sessions, *TransitionSet.load(recordings).sessions])
+    found = TransitionSet(
+        [*computed_worlds.record().sessions, *TransitionSet.load(recordings).sessions]
+    )
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("calls", total=None)
         collecting = collect(

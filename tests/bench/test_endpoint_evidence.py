@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from agentworld_sim.bench import computed, run
+from agentworld_sim.bench import computed_worlds, run
 from agentworld_sim.bench.curves import coverage, reliability
 from agentworld_sim.bench.endpoint_evidence import collect, read_evidence, rungs_of
 from agentworld_sim.bench.run import Row, read_run
@@ -181,7 +181,7 @@ def test_curves_by_hand() -> None:
 @pytest.fixture
 def command(tasks: TransitionSet, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """The command, with a small set in place of the one that is built in."""
-    monkeypatch.setattr(computed, "record", lambda: tasks)
+    monkeypatch.setattr(computed_worlds, "record", lambda: tasks)
 
     def call(*arguments: object) -> Result:
         return CliRunner().invoke(cli, ["evidence", *map(str, arguments)])
