@@ -169,15 +169,16 @@ def _about(folder: Path, settings: ModelSettings) -> dict[str, Any]:
             f" {about['version']}. Name another --output."
         )
     diagnosis = diagnose(settings.url, model=settings.model, api_key=settings.api_key)
-    if diagnosis.model is None:
-        raise ModelUnavailable(diagnosis.findings[-1].summary)
+    for one in diagnosis.findings:
+        if one.verdict == "failed" and one.check in ("server", "answers"):
+            raise ModelUnavailable(one.summary)
     server = asyncio.run(server_facts(settings))
     listed = server.get("models", {}).get("data", [])
     about = {
         "form": FORM,
         "url": url,
         "model": diagnosis.model,
-        "server": {**server, "models": [one for one in listed if one["id"] == diagnosis.model]},
+        "server": {**server, "models": [one for one in listed if one.get("id") == diagnosis.model]},
         "doctor": diagnosis.to_json(),
         "version": __version__,
         "prompts": PromptSet.default().version,

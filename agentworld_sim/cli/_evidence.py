@@ -91,8 +91,9 @@ def measure(
     from agentworld_sim.bench import computed_worlds
     from agentworld_sim.bench.endpoint_evidence import collect, rungs_of
     from agentworld_sim.bench.transitions import TransitionSet
-    from agentworld_sim.llm.settings import ModelSettings
+    from agentworld_sim.llm.settings import ModelSettings, require_url
 
+    require_url(url)
     rungs = rungs_of(names, thinking_tokens)
     settings = ModelSettings.find(url=url, **asked)
     assert settings is not None

@@ -152,6 +152,16 @@ async def test_an_endpoint_that_is_down_leaves_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"shop.jsonl"}
 
 
+async def test_an_endpoint_that_fails_to_answer_is_asked_nothing_else(
+    tasks: TransitionSet, tmp_path: Path
+) -> None:
+    with ScriptedModelServer(lambda request: ErrorReply(500)) as server:
+        with pytest.raises(ModelUnavailable, match="answers with 500"):
+            await measured(tasks, server.url, tmp_path / "e.json")
+        assert len(server.requests) == 1
+    assert not (tmp_path / "e.runs").exists()
+
+
 def test_a_rung_that_is_unknown_is_named_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"no rung 'stat'\. Did you mean 'state'"):
         rungs_of(["stat"], [])
@@ -207,6 +217,9 @@ def test_the_command_says_what_is_down_and_what_is_no_evidence(
     down = command("http://127.0.0.1:9/v1", "--output", tmp_path / "e.json")
     assert down.exit_code == 4
     assert "cannot be reached" in down.stderr
+    nothing = command("", "--output", tmp_path / "e.json")
+    assert nothing.exit_code == 2
+    assert "the model URL '' is not one" in nothing.stderr
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"form": "agentworld evidence 0"}))
     refused = command("compare", other, "-o", tmp_path / "page.html")
