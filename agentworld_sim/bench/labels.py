@@ -21,7 +21,7 @@ _MISLEADING = re.compile(r"[\"{}<>\\\n]|\b(ignore|system:)", re.IGNORECASE)
 _ALIKE = str.maketrans("OlI", "011")
 
 
-def labels_of(transition: Transition) -> tuple[str, ...]:
+def labels_of(transition: Transition) -> list[str]:
     """The labels of a transition. They follow from what was recorded, for every source alike."""
     truth = transition.truth
     tables = {name: held for name, held in transition.before.items() if name != "settings"}
@@ -44,7 +44,7 @@ def labels_of(transition: Transition) -> tuple[str, ...]:
         "numbers at their limits": any(_is_high(one) for one in arguments + said),
         "state not known": not transition.session.has_state,
     }
-    return tuple(name for name, holds in found.items() if holds)
+    return [name for name, holds in found.items() if holds]
 
 
 def _has_alike(arguments: Iterable[Any], keys: Iterable[str]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given, settings, strategies as st
@@ -181,7 +181,7 @@ def test_a_changed_answer_is_never_right(data: st.DataObject) -> None:
 def _changed(value: Any) -> st.SearchStrategy[Any]:
     """The value with one place changed."""
     if isinstance(value, dict) and value:
-        fields: dict[str, Any] = value
+        fields = cast("dict[str, Any]", value)
         return st.sampled_from(sorted(fields)).flatmap(
             lambda name: st.one_of(
                 _changed(fields[name]).map(lambda one: {**fields, name: one}),
@@ -190,7 +190,7 @@ def _changed(value: Any) -> st.SearchStrategy[Any]:
             )
         )
     if isinstance(value, list) and value:
-        items: list[Any] = value
+        items = cast("list[Any]", value)
         return st.sampled_from(range(len(items))).flatmap(
             lambda place: st.one_of(
                 _changed(items[place]).map(lambda one: [*items[:place], one, *items[place + 1 :]]),
