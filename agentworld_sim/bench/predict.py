@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from agentworld_sim.bench.scores import ChanceMatcher, Score, score
@@ -17,7 +17,7 @@ from agentworld_sim.bench.transitions import (
 )
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
-from agentworld_sim.errors import ModelUnavailable, WorldFailure
+from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import usage_of
 from agentworld_sim.ports import Answer, Imaginer, StepContext
@@ -26,7 +26,7 @@ from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 TURN_US = 1_000_000
@@ -91,7 +91,8 @@ class SessionPlayer:
         async with await World.create(
             scenario, store=store, seed=seed, engines=[engine], model=False, checks=()
         ) as recorded:
-            recorded.add_tools(session.tools)
+            # Some environments answered calls that their own schemas do not allow.
+            recorded.add_tools(replace(tool, input_schema=EMPTY_SCHEMA) for tool in session.tools)
             refs = [recorded.ref]
             for one in session.calls:
                 await recorded.step(one.call)
@@ -149,7 +150,7 @@ class SessionPlayer:
             turn = await self._world.step(call, at=at)
         except ModelUnavailable:
             raise
-        except WorldFailure as failure:
+        except (WorldFailure, ArgumentsError) as failure:
             # An empty answer may be right, and this is none.
             nothing = score(transition, "", not transition.truth.observation.is_error, {})
             return Prediction(id=transition.id, refused=str(failure), score=nothing), at
