@@ -145,7 +145,6 @@ class SessionPlayer:
         matcher: ChanceMatcher | None = None,
     ) -> tuple[Prediction, WorldRef]:
         """The prediction, and where the world stands after it; the changes are those since the recorded state."""
-        before = transition.before
         try:
             turn = await self._world.step(call, at=at)
         except ModelUnavailable:
@@ -154,7 +153,8 @@ class SessionPlayer:
             # An empty answer may be right, and this is none.
             nothing = score(transition, "", not transition.truth.observation.is_error, {})
             return Prediction(id=transition.id, refused=str(failure), score=nothing), at
-        changes = changes_between(before, self._tables_of(await self._world.state(turn.ref)))
+        after = self._tables_of(await self._world.state(turn.ref))
+        changes = changes_between(transition.before, after)
         said = turn.observation
         prediction = Prediction(
             id=transition.id,

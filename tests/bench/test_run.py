@@ -206,17 +206,12 @@ def test_the_command_asks_reports_and_calibrates(
 
     side = transitions[0].side
     with server(transitions, wrong=0) as served:
-        call(
-            "run",
-            recorded,
-            "--output",
-            output,
-            "--side",
-            side,
-            "--model-url",
-            served.url,
-            "--no-thinking",
-        )
+        asking = ("--side", side, "--model-url", served.url, "--no-thinking")
+        call("run", recorded, "--output", output, *asking)
+        call("run", recorded, "--output", tmp_path / "whole.jsonl", "--whole-sessions", *asking)
+    told = json.loads(call("report", tmp_path / "whole.jsonl", "--json"))["whole"]
+    assert told["right"]["count"] == len(transitions)
+    assert told["sessions whose first 5 calls are right"]["share"] == 0.0
     asked = [one for one in transitions if one.side == side]
     told = json.loads(call("report", output, "--json"))["run"]
     assert told["right"]["count"] == len(asked)
