@@ -53,7 +53,7 @@ class Example:
     records: str = ""
     """The records that it is about, before it; one JSON object a line."""
 
-    def told(self, *, with_operations: bool) -> PromptExample:
+    def to_prompt(self, *, with_operations: bool) -> PromptExample:
         """As a model is told it; with records and operations where it works on records."""
         if not with_operations or self.operations is None:
             return PromptExample(self.call, self.answer)
@@ -235,4 +235,4 @@ async def _examples(
         library.choose, key.name, canonical_json(key.about), choice=choice, tool=tool
     )
     with_operations = bool(question.prompt().records)
-    return tuple(one.told(with_operations=with_operations) for one in found)
+    return tuple(one.to_prompt(with_operations=with_operations) for one in found)

@@ -76,7 +76,8 @@ def draws(transitions: Iterable[Transition]) -> dict[int, list[Transition]]:
 
 
 async def run(options: argparse.Namespace) -> None:
-    asked = draws(TransitionSet.load([options.transitions]).transitions())
+    drawn = draws(TransitionSet.load([options.transitions]).transitions())
+    asked = {seed: drawn[seed] for seed in options.seeds}
     settings = ModelSettings(
         url=options.url, model=options.model, thinking=False, max_tokens=200, concurrency=8
     )
@@ -110,6 +111,7 @@ def main() -> None:
     ask.add_argument("--model", default="")
     ask.add_argument("--output", type=Path, required=True)
     ask.add_argument("--rungs", nargs="*")
+    ask.add_argument("--seeds", nargs="*", type=int, default=SEEDS)
     report = commands.add_parser("report")
     report.add_argument("--runs", type=Path, required=True)
     options = parser.parse_args()

@@ -182,7 +182,7 @@ def test_what_a_world_cost_is_told(home: Home) -> None:
         "1 step gave no turn",
         "2 imagined inside of turns",
         "7 to the server, 0 saved by the cache of replies",
-        "5 not used, 0 without the tag",
+        "5 not used, 5 without the tag",
     ):
         assert part in done.stdout
 

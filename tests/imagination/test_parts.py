@@ -118,11 +118,11 @@ def test_a_library_is_searched_from_several_threads() -> None:
 def test_a_model_that_works_on_records_is_told_what_changed() -> None:
     opened = {"kind": "put", "table": "orders", "record": {"id": 2}}
     example = replace(recorded(1), answer='{"id": 2}', operations=[opened], records='{"id": 1}')
-    assert example.told(with_operations=False).reply == '{"id": 2}'
-    told = example.told(with_operations=True)
+    assert example.to_prompt(with_operations=False).reply == '{"id": 2}'
+    told = example.to_prompt(with_operations=True)
     assert json.loads(told.reply) == {"result": {"id": 2}, "operations": [opened]}
     assert told.records == '{"id": 1}'
-    quoted = replace(example, answer='"cup"').told(with_operations=True)
+    quoted = replace(example, answer='"cup"').to_prompt(with_operations=True)
     assert json.loads(quoted.reply)["result"] == '"cup"'
 
 
