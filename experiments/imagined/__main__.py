@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from agentworld_sim.bench.ladder import RUNGS, Rung, climb
-from agentworld_sim.bench.transitions import Transition, TransitionSet
+from agentworld_sim.bench.transitions import Changes, Transition, TransitionSet
 from agentworld_sim.imagination.prompt_set import tool_definitions
 from agentworld_sim.llm.settings import ModelSettings
 from experiments.imagined.report import write_report
@@ -54,8 +54,7 @@ def fits(transition: Transition) -> bool:
     return answer <= LONGEST_ANSWER and prompt <= LONGEST_PROMPT
 
 
-def _size(tables: object) -> int:
-    assert isinstance(tables, dict)
+def _size(tables: Changes) -> int:
     return sum(
         len(json.dumps(record)) for records in tables.values() for record in records.values()
     )
