@@ -149,15 +149,10 @@ class ExampleLibrary:
         if held is not None and held[0] == tool:
             return held[1]
         own = [number for number, one in enumerate(self._examples) if one.name == name]
-        problems = (
-            {}
-            if tool is None
-            else {
-                number: problem
-                for number in own
-                if (problem := self._examples[number].problem(tool))
-            }
-        )
+        problems: dict[int, str] = {}
+        for number in own if tool is not None else ():
+            if problem := self._examples[number].problem(tool):
+                problems[number] = problem
         if problems:
             logger.warning(
                 "%d of %d examples of %r do not fit its arguments any more and are left out; the first: %s",
@@ -181,7 +176,8 @@ def write_examples(path: Path, examples: Iterable[Example], left_out: Iterable[s
 
 @lru_cache(maxsize=8)
 def _library(text: str) -> ExampleLibrary:
-    values = [json.loads(line) for line in text.splitlines()]
+    # Not `splitlines`: texts may hold other line ends, which JSON does not escape.
+    values = [json.loads(line) for line in text.split("\n") if line]
     return ExampleLibrary(
         (Example(**value) for value in values if _LEFT_OUT not in value),
         (value[_LEFT_OUT] for value in values if _LEFT_OUT in value),
