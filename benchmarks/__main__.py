@@ -18,6 +18,7 @@ MODULES = (
     "mcp",
     "mcp_http",
     "model",
+    "answer_parts",
     "fidelity",
 )
 TRAINING = ("masking", "gspo_step", "rollouts")

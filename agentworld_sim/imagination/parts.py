@@ -13,7 +13,7 @@ def with_parts(imaginer: Imaginer, settings: ModelSettings, second: Imaginer | N
 
         library = ExampleLibrary.load(settings.examples)
         imaginer = ExampleImaginer(imaginer, library, settings.example_choice)
-    if settings.samples == 1 and settings.calibration is None and not settings.threshold:
+    if not settings.rates_answers:
         return imaginer
     from agentworld_sim.imagination.confidence import (
         AgreementImaginer,

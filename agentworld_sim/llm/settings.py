@@ -102,7 +102,12 @@ class ModelSettings:
     @property
     def asks_logprobs(self) -> bool:
         """Whether something wants to know how likely an answer's tokens were."""
-        return self.logprobs or self.calibration is not None or self.threshold > 0
+        return self.logprobs or self.rates_answers
+
+    @property
+    def rates_answers(self) -> bool:
+        """Whether answers get a confidence."""
+        return self.samples > 1 or self.calibration is not None or self.threshold > 0
 
     @property
     def second(self) -> ModelSettings | None:
