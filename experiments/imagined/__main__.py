@@ -34,7 +34,8 @@ LONGEST_ANSWER: Final = 600
 
 
 def arms() -> list[Rung]:
-    """The ladder, and beside it records without recorded calls, and records with the history."""
+    """The ladder, and beside it records without recorded calls, records with the history, and agreement without
+    records."""
     named = {rung.name: rung for rung in RUNGS}
     return [
         *RUNGS,
@@ -43,6 +44,11 @@ def arms() -> list[Rung]:
             named["state"],
             name="state+history",
             settings={**named["state"].settings, "history": True},
+        ),
+        replace(
+            named["retrieval"],
+            name="retrieval+agreement",
+            settings={**named["retrieval"].settings, "samples": 4},
         ),
     ]
 
