@@ -31,11 +31,24 @@ QUADRANTS = {
 module for each: `LostWrite` is `lost-write` in scenarios, in `lost_write.py`."""
 
 
+def _kind_name(class_name: str) -> str:
+    return re.sub(r"(?<=.)(?=[A-Z])", "-", class_name).lower()
+
+
 BUILTIN_KINDS = {
-    re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower(): f"agentworld_sim.controls:{name}"
-    for name in " ".join(QUADRANTS.values()).split()
+    _kind_name(name): f"agentworld_sim.controls:{name}"
+    for names in QUADRANTS.values()
+    for name in names.split()
 }
 """Where each is imported from when it is asked for: thirty dataclasses take longer than all else of a world."""
+
+
+def quadrant_of(kind: str) -> str:
+    """The quadrant of a kind; `other` for those of packages."""
+    own = (
+        quadrant for quadrant, names in QUADRANTS.items() if kind in map(_kind_name, names.split())
+    )
+    return next(own, "other")
 
 
 def _control_class(value: object) -> type[Control]:
@@ -144,7 +157,7 @@ def instruction_of(controls: Sequence[Control]) -> str:
             lines.append(control.describe())
         except Exception as error:
             raise control_failure(control, error) from error
-    return "\n".join(line for line in lines if line)
+    return "\n".join(f"{line[0].upper()}{line[1:]}" for line in lines if line)
 
 
 def control_failure(control: Control, error: Exception) -> ControlFailure:

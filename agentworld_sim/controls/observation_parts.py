@@ -104,21 +104,26 @@ def change_items(observation: Observation, change: Callable[[list[Any]], list[An
 
 
 def change_texts(observation: Observation, change: Callable[[str], str]) -> Observation:
-    """The same with every text changed, those within structured content too."""
+    """The same with every text changed, the names of fields and what numbers look like too."""
 
     def walk(value: Any) -> Any:
-        if isinstance(value, str):
-            return change(value)
         if isinstance(value, list):
             return [walk(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {name: walk(one) for name, one in cast("dict[str, Any]", value).items()}
-        return value
+            held = cast("dict[str, Any]", value)
+            return {change(name): walk(one) for name, one in held.items()}
+        if isinstance(value, str):
+            return change(value)
+        shown = json.dumps(value)
+        return value if change(shown) == shown else change(shown)
 
-    structured = walk(observation.structured)
-    if structured != observation.structured:
-        observation = replace(observation, structured=structured, content=())
-    return with_text(observation, change(observation.text))
+    blocks = [dict(block) for block in observation.content]
+    if walk(blocks) != blocks:
+        observation = replace(observation, content=())
+    changed = change_json(observation, walk)
+    if changed is not None and _json_of(observation.text) is not NOTHING:
+        return changed
+    return with_text(changed or observation, change(observation.text))
 
 
 def _json_of(text: str) -> Any:
@@ -133,7 +138,8 @@ def _json_of(text: str) -> Any:
 def _as_before(text: str, value: Any) -> str:
     """`value` as JSON in the layout that `text` has."""
     indent = re.search(r"\n( +)", text)
-    between = (",", ":") if not indent and '": ' not in text else None
+    spacious = indent or '": ' in text or ", " in text
+    between = None if spacious else (",", ":")
     made = json.dumps(
         value, ensure_ascii=False, indent=len(indent[1]) if indent else None, separators=between
     )
