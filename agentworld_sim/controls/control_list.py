@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.controls._fault import Fault
-from agentworld_sim.errors import ControlFailure, UsageError
+from agentworld_sim.errors import ControlFailure, UsageError, nearest
 from agentworld_sim.ports import Control
 from agentworld_sim.ports.steps import PREFIX
 from agentworld_sim.registry import Registry
@@ -42,6 +42,11 @@ control_kinds: Registry[type[Control]] = Registry(
 DECLARED = f"{PREFIX}:declared"
 """Under which the state's values list the declared controls, as a scenario writes them. No control has
 such a name."""
+
+
+def declared_in(state: WorldState) -> Sequence[Mapping[str, Any]]:
+    """The controls that a state declares, as a scenario writes them."""
+    return state.values.get(DECLARED) or ()
 
 
 ReadDeclared = Callable[[Sequence[Mapping[str, Any]]], Iterable[Control]]
@@ -82,6 +87,29 @@ class ControlList:
             _require_own_names(read[1])
             self._read = read
         return read[1]
+
+    def declared_after(
+        self, state: WorldState, add: Sequence[Mapping[str, Any]], remove: Sequence[str]
+    ) -> list[Mapping[str, Any]]:
+        """What `state` declares, with other controls behind it and without those of these names.
+
+        Raises:
+            UsageError: two have one name, or none has one of these.
+        """
+        declared = declared_in(state)
+        named = dict(
+            zip((one.name for one in self._read_declared(declared)), declared, strict=True)
+        )
+        for name in remove:
+            if named.pop(name, None) is None:
+                raise UsageError(
+                    f"no control {name!r} is declared here.{nearest(name, named)} Declared:"
+                    f" {', '.join(named) or 'none'}. A control that a process gave its world ends with"
+                    " that process."
+                )
+        after = [*named.values(), *add]
+        _require_own_names((*self.local, *self._read_declared(after)))
+        return after
 
 
 def _require_own_names(controls: Sequence[Control]) -> None:

@@ -32,6 +32,7 @@ from ._sections import (
     ToolObject as ToolObject,
     UserSpec as UserSpec,
     declared_controls as declared_controls,
+    read_controls as read_controls,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,

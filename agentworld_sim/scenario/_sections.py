@@ -17,6 +17,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     JsonValue,
     Tag,
+    ValidationError,
     create_model,
     model_serializer,
     model_validator,
@@ -403,6 +404,41 @@ class ControlSpec(Strict):
 def declared_controls(written: Iterable[Mapping[str, Any]]) -> list[Control]:
     """The controls that a scenario, or a world's state, declares."""
     return [ControlSpec.model_validate(one).to_control() for one in written]
+
+
+class _Controls(Strict):
+    """A file of controls."""
+
+    controls: tuple[ControlSpec, ...] = Field(strict=False)
+
+
+def read_controls(
+    written: str | Iterable[Mapping[str, Any] | str], *, source: str = "the controls"
+) -> list[Mapping[str, Any]]:
+    """Controls, checked, as a world's state declares them.
+
+    Args:
+        written: As a scenario writes them, or the text of a file with a key `controls`.
+        source: Its name in messages.
+
+    Raises:
+        ScenarioError: one cannot be read; the message has every problem.
+    """
+    from agentworld_sim.scenario._document import problems_error, problems_of, read_document
+
+    if not isinstance(written, str):
+        # What is not JSON, such as a function, is refused by its key.
+        written = json.dumps({"controls": list(written)}, default=repr)
+    document = read_document(written, source)
+    problems = list(document.problems)
+    try:
+        read = _Controls.model_validate(document.value)
+    except ValidationError as error:
+        problems += problems_of(error, document, _Controls)
+    else:
+        if not problems:
+            return [one.model_dump(mode="json") for one in read.controls]
+    raise problems_error(source, problems)
 
 
 _PROCESS_LOCAL = (
