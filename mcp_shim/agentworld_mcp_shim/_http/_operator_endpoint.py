@@ -3,6 +3,7 @@ an operator. No client's token opens it, and no tool listing names it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any, cast
 
@@ -49,7 +50,7 @@ class OperatorEndpoint:
             world = await self._pool.known(world_id)
             if changes:
                 await world.switch_controls(**changes)
-            ref = world.store.world(world_id).head
+            ref = (await asyncio.to_thread(world.store.world, world_id)).head
             controls = list(declared_in(await world.state(ref)))
             return JSONResponse({"world": world_id, "ref": ref, "controls": controls})
         except UnknownWorldError as error:
