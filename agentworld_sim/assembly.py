@@ -57,7 +57,7 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     }
     if entries:
         tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
-    declared = [control.model_dump(mode="json") for control in scenario.controls]
+    declared = [one for control in scenario.controls for one in control.to_data()]
     values = {DECLARED: declared} if declared else {}
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 

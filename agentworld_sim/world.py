@@ -78,7 +78,7 @@ class World:
         engines: Sequence[Engine],
         model: WorldImaginer | None,
         checks: Sequence[Check],
-        controls: Sequence[Control],
+        controls: Sequence[Control | str],
         access: Mapping[str, Access] | None,
         tools: Mapping[str, tuple[ToolSpec, Engine | None]] | None = None,
     ) -> None:
@@ -118,7 +118,7 @@ class World:
         engines: Sequence[Engine] | None = None,
         model: WorldImaginer | str | Literal[False] | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
-        controls: Sequence[Control] = (),
+        controls: Sequence[Control | str] = (),
         access: Mapping[str, Access] | None = None,
         answers: Mapping[str, object] | None = None,
     ) -> World:
@@ -134,7 +134,7 @@ class World:
                 of its server; by default what AGENTWORLD_MODEL_URL or the scenario names, and
                 otherwise none. `False` is none, and none is looked for.
             checks: Rules that every answer must pass.
-            controls: Perturbations of this process, around those that the scenario declares.
+            controls: Perturbations of this process, or names of profiles, around those of the scenario.
             access: Rules that go before the scenario's: of this process, not of the world's history.
             answers: Stubs, by tool name, as for `answer`; part of the scenario, a function by its name.
 
@@ -184,7 +184,7 @@ class World:
         engines: Sequence[Engine] | None = None,
         model: WorldImaginer | str | Literal[False] | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
-        controls: Sequence[Control] = (),
+        controls: Sequence[Control | str] = (),
         access: Mapping[str, Access] | None = None,
         answers: Mapping[str, object] | None = None,
     ) -> World:
@@ -414,7 +414,7 @@ class World:
         seed: int | None = None,
         at: WorldRef | None = None,
         id: str | None = None,
-        controls: Sequence[Control] | None = None,
+        controls: Sequence[Control | str] | None = None,
     ) -> World:
         """A world of its own that begins where this one stands. Nothing is copied; it never expires.
 

@@ -4,10 +4,12 @@ this process, and those that its state declares."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from importlib import import_module
 from typing import Any, cast
 
-from agentworld_sim.controls._fault import Fault
 from agentworld_sim.errors import ControlFailure, UsageError, nearest
 from agentworld_sim.ports import Control
 from agentworld_sim.ports.steps import PREFIX
@@ -15,8 +17,33 @@ from agentworld_sim.registry import Registry
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
-BUILTIN_KINDS: dict[str, type[Control]] = {"fault": Fault}
-"""Those of this library."""
+KINDS = ("Fault").split()
+"""The kinds of this library, a module for each: `LostWrite` is `lost-write` in scenarios, in `lost_write.py`."""
+
+
+class _BuiltinKinds(Mapping[str, type[Control]]):
+    """Each is imported when it is asked for: thirty dataclasses take longer than all else of a world."""
+
+    def __init__(self) -> None:
+        self._classes = {re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower(): name for name in KINDS}
+
+    def __getitem__(self, name: str) -> type[Control]:
+        own = self._classes[name]
+        module = import_module(f"agentworld_sim.controls.{name.replace('-', '_')}")
+        return getattr(module, own)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._classes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+
+BUILTIN_KINDS: Mapping[str, type[Control]] = _BuiltinKinds()
+"""Those of this library, by name."""
 
 
 def _control_class(value: object) -> type[Control]:
@@ -49,20 +76,22 @@ def declared_in(state: WorldState) -> Sequence[Mapping[str, Any]]:
     return state.values.get(DECLARED) or ()
 
 
-ReadDeclared = Callable[[Sequence[Mapping[str, Any]]], Iterable[Control]]
-"""Makes controls of what a scenario writes of them."""
+ReadDeclared = Callable[[Sequence[Mapping[str, Any] | str]], Iterable[Control]]
+"""Makes controls of what a scenario writes of them; a text is the name of a profile."""
 
 
 class ControlList:
     """What controls a world, for any of its states."""
 
-    def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
+    def __init__(self, local: Iterable[Control | str], read: ReadDeclared) -> None:
         """The controls of this process, in order, stand around the declared ones, which `read` makes.
 
         Raises:
-            UsageError: one is no control, or two have one name.
+            UsageError: one is no control and no profile's name, or two have one name.
         """
-        self.local = tuple(local)
+        self.local = tuple(
+            made for one in local for made in (read([one]) if isinstance(one, str) else [one])
+        )
         for control in self.local:
             if not isinstance(getattr(control, "name", None), str) or isinstance(control, Mapping):
                 raise UsageError(
@@ -88,28 +117,34 @@ class ControlList:
             self._read = read
         return read[1]
 
-    def declared_after(
+    def switched(
         self, state: WorldState, add: Sequence[Mapping[str, Any]], remove: Sequence[str]
-    ) -> list[Mapping[str, Any]]:
-        """What `state` declares, with other controls behind it and without those of these names.
+    ) -> dict[str, Any]:
+        """The values of `state` that change when declared controls are added behind the others and those are
+        removed that have one of these names, or patterns (`flaky-api-*`), with all they kept.
 
         Raises:
             UsageError: two have one name, or none has one of these.
         """
         declared = declared_in(state)
-        named = dict(
-            zip((one.name for one in self._read_declared(declared)), declared, strict=True)
-        )
-        for name in remove:
-            if named.pop(name, None) is None:
+        left = dict(zip((one.name for one in self._read_declared(declared)), declared, strict=True))
+        values: dict[str, Any] = {}
+        for pattern in remove:
+            gone = [name for name in left if fnmatchcase(name, pattern)]
+            if not gone:
                 raise UsageError(
-                    f"no control {name!r} is declared here.{nearest(name, named)} Declared:"
-                    f" {', '.join(named) or 'none'}. A control that a process gave its world ends with"
+                    f"no control {pattern!r} is declared here.{nearest(pattern, left)} Declared:"
+                    f" {', '.join(left) or 'none'}. A control that a process gave its world ends with"
                     " that process."
                 )
-        after = [*named.values(), *add]
+            for name in gone:
+                del left[name]
+                own = f"{PREFIX}{name}"
+                keys = (key for key in state.values if key == own or key.startswith(f"{own}/"))
+                values.update(dict.fromkeys(keys))
+        after = [*left.values(), *add]
         _require_own_names((*self.local, *self._read_declared(after)))
-        return after
+        return {**values, DECLARED: after or None}
 
 
 def _require_own_names(controls: Sequence[Control]) -> None:

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from agentworld_sim.controls.control_list import DECLARED, ControlList
 from agentworld_sim.errors import AgentworldError, HeadMoved, StoreError, UsageError
 from agentworld_sim.ports.blocking import ALLOWED, BRIEF_BYTES, BRIEF_ENTRIES
-from agentworld_sim.ports.steps import PREFIX as CONTROLS
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
@@ -184,19 +183,12 @@ def turn_with_controls(
     add: Sequence[Any],
     remove: Sequence[str],
 ) -> Turn:
-    """The turn that switches declared controls on, as a scenario writes them, and off, by name. One that is
-    switched off keeps nothing.
+    """The turn that switches declared controls on, as a scenario writes them, and off, by name.
 
     Raises:
         UsageError: two have one name, or there is none to switch off.
     """
-    values: dict[str, Any] = {
-        key: None
-        for name in remove
-        for key in before.values
-        if key == f"{CONTROLS}{name}" or key.startswith(f"{CONTROLS}{name}/")
-    }
-    values[DECLARED] = controls.declared_after(before, add, remove) or None
+    values = controls.switched(before, add, remove)
     change = StateChange(clock_us=before.clock_us, values=values)
     return _turn_without_call(head, change, {"add": list(add), "remove": list(remove)})
 

@@ -12,6 +12,10 @@ from ._content import (
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
 )
+from ._profiles import (
+    ControlProfile as ControlProfile,
+    control_profiles as control_profiles,
+)
 from ._scenario import (
     Scenario as Scenario,
     empty_scenario as empty_scenario,
@@ -31,6 +35,7 @@ from ._sections import (
     RoutesSpec as RoutesSpec,
     ToolObject as ToolObject,
     UserSpec as UserSpec,
+    control_schema as control_schema,
     declared_controls as declared_controls,
     read_controls as read_controls,
 )

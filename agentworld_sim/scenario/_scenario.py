@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from agentworld_sim.controls import Control, SelectiveControl
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
@@ -360,13 +361,8 @@ class Scenario(Strict):
         for rule, access in self.access.items():
             if (problem := access_problem(rule, access)) is not None:
                 problems.append((("access", rule), problem))
+        problems += self._control_problems()
         names: set[str] = set()
-        for number, control in enumerate(self.controls):
-            if (name := control.name) in names:
-                message = f"{name!r} is the name of another control. Give each its own."
-                problems.append((("controls", number, "name"), message))
-            names.add(name)
-        names = set()
         for number, tool in enumerate(self.tools):
             name = tool.name if isinstance(tool, ToolObject) else tool
             if name in names:
@@ -377,6 +373,41 @@ class Scenario(Strict):
                 problems += self._tool_problems(number, tool)
         KeyedProblems.raise_for(problems)
         return self
+
+    def _control_problems(self) -> Problems:
+        """Controls that have one name, or can never strike in this scenario, or behind one another."""
+        problems: Problems = []
+        before: list[Control] = []
+        for number, spec in enumerate(self.controls):
+            for control in spec.to_controls():
+                if any(control.name == other.name for other in before):
+                    message = f"{control.name!r} is the name of another control. Give each its own."
+                    problems.append((("controls", number, "name"), message))
+                elif (never := self._why_never(control, before)) is not None:
+                    problems.append((("controls", number, never[0]), never[1]))
+                before.append(control)
+        return problems
+
+    def _why_never(self, control: Control, before: Sequence[Control]) -> tuple[str, str] | None:
+        """Why a control can never strike, and the key that says so."""
+        if not isinstance(control, SelectiveControl):
+            return None
+        if control.domain is not None and control.domain not in self.domains:
+            return "domain", f"found {control.domain!r}; allowed: {', '.join(self.domains)}."
+        if control.only_in and not set(control.only_in) & set(self.domains):
+            only = f"it strikes in {', '.join(control.only_in)} alone"
+            return "kind", f"{only}, and the domains are: {', '.join(self.domains)}. Remove it."
+        if (outer := control.hidden_by(before)) is not None:
+            message = (
+                f"it can never strike: {outer!r}, before it, answers all of these calls. Put this one first,"
+                " or have the other strike some calls only."
+            )
+            return "kind", message
+        if self.tools and not control.is_pattern:
+            names = [tool.name for tool in scenario_tools(self)]
+            if control.tool not in names and (hint := nearest(control.tool, names)):
+                return "tool", f"no tool of this scenario is named {control.tool!r}.{hint}"
+        return None
 
     def _tool_problems(self, number: int, tool: ToolObject) -> Problems:
         known = ", ".join(self.domains)

@@ -1,0 +1,40 @@
+"""`Fault`: calls of one tool fail, or take longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
+from agentworld_sim.ports import Answer, Next, StepContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault(SelectiveControl):
+    """A model is not told of it: what it fails, no model is asked."""
+
+    allows_streaming: ClassVar[bool] = True
+
+    tool: str
+    """Name of the tools whose calls it strikes, or a pattern (`*`, `?`, `[…]`)."""
+    when: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether it strikes a call with these arguments; every call by default."""
+    error: str | None = None
+    """What the call fails with, told as the tool tells its own failures; `None` leaves the answer alone."""
+    latency_us: int = 0
+    """How much longer the call takes, on the world's clock."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_least(0, latency_us=self.latency_us)
+
+    async def strikes(self, step: StepContext) -> bool:
+        return await super().strikes(step) and (
+            self.when is None or bool(self.when(step.call.arguments))
+        )
+
+    async def strike(self, step: StepContext, next: Next) -> Answer:
+        if self.error is None:
+            return (await next(step)).with_delay(self.latency_us)
+        return step.enforce(failure_of(step, self.error)).with_delay(self.latency_us)
