@@ -109,6 +109,14 @@ async def test_a_control_that_is_off_keeps_nothing() -> None:
         assert (await world.state()).values == {}
 
 
+async def test_all_of_a_profile_are_switched_off_by_a_pattern() -> None:
+    async with await World.create() as world:
+        await world.switch_controls(add=["flaky-api", OUTAGE])
+        assert len(declared_in(await world.state())) > 1
+        await world.switch_controls(remove=["flaky-api-*"])
+        assert declared_in(await world.state()) == [OUTAGE]
+
+
 async def test_one_of_the_same_name_gives_way_in_one_turn() -> None:
     async with await World.create() as world:
         await world.switch_controls(add=[OUTAGE])
@@ -121,7 +129,7 @@ async def test_one_of_the_same_name_gives_way_in_one_turn() -> None:
     ("change", "message"),
     [
         ({"add": [{"kind": "fualt", "name": "x"}]}, "Did you mean 'fault'?"),
-        ({"add": [{"kind": "fault", "name": "x"}]}, "controls[0].tool: required"),
+        ({"add": [{**OUTAGE, "tools": "bash"}]}, "controls[0].tools: "),
         ({"add": [{**OUTAGE, "when": len}]}, "controls[0].when: a Python function belongs"),
         ({"add": [{**OUTAGE, "name": "x"}, {**OUTAGE, "name": "x"}]}, "are named 'x'"),
         ({"add": [OUTAGE]}, "are named 'outage'"),
