@@ -131,7 +131,7 @@ def test_a_world_that_was_only_given_controls_is_not_kept(shim: Shim, tmp_path: 
     file = tmp_path / "controls.yaml"
     file.write_text("controls: [{kind: fault, name: x, tool: bash, error: no}]", encoding="utf-8")
     assert shim.run("--controls", str(file)).returncode == 0
-    assert open_store(str(shim.home / "worlds.db")).worlds() == []
+    assert open_store(str(shim.home / "worlds.sqlite")).worlds() == []
 
 
 def test_an_operator_is_about_serving_over_http(shim: Shim, operators: Path) -> None:
