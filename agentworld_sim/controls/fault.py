@@ -15,6 +15,7 @@ class Fault(SelectiveControl):
     """A model is not told of it: what it fails, no model is asked."""
 
     allows_streaming: ClassVar[bool] = True
+    lowest: ClassVar[Mapping[str, float]] = {"latency_us": 0}
 
     tool: str
     """Name of the tools whose calls it strikes, or a pattern (`*`, `?`, `[…]`)."""
@@ -24,10 +25,6 @@ class Fault(SelectiveControl):
     """What the call fails with, told as the tool tells its own failures; `None` leaves the answer alone."""
     latency_us: int = 0
     """How much longer the call takes, on the world's clock."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require_least(0, latency_us=self.latency_us)
 
     async def strikes(self, step: StepContext) -> bool:
         return await super().strikes(step) and (

@@ -8,10 +8,10 @@ before), and not from the turn's random source, which depends on the order in wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer, Control, Next, StepContext
@@ -20,11 +20,6 @@ from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
-
-Quadrant = Literal[
-    "explicit transient", "explicit permanent", "implicit transient", "implicit permanent"
-]
-"""Whether the agent is told that something went wrong, and whether it passes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +30,10 @@ class SelectiveControl(Control):
     `strike` what becomes of such a call. An answer of `next` that `strike` gives back as it is does not count.
     """
 
-    quadrant: ClassVar[Quadrant] = "explicit transient"
     lasting: ClassVar[bool] = False
     """Whether it goes on with every call of its tools once it has struck one."""
-    answers: ClassVar[bool] = False
-    """Whether it answers what it strikes by itself, so that nothing behind it sees the call."""
+    lowest: ClassVar[Mapping[str, float]] = {}
+    """The least that whole numbers of its own may be; 1 for those that are not here."""
     only_in: ClassVar[tuple[DomainName, ...]] = ()
     """The domains in which it can do something; all by default."""
 
@@ -73,12 +67,12 @@ class SelectiveControl(Control):
         Raises:
             UsageError: a number is out of its range, or it could never strike.
         """
-        lowest = {"times": 1, "first_turn": 1, "last_turn": self.first_turn, "every": 1}
-        numbers = [(name, getattr(self, name), least) for name, least in lowest.items()]
-        numbers += [("nth", one, 1) for one in self.nth]
-        for name, value, least in numbers:
-            if value is not None and value < least:
-                raise self._refused(name, value, f"give {least} or more")
+        lowest = {**self.lowest, "last_turn": self.first_turn}
+        for one in fields(self):
+            for number in self.nth if one.name == "nth" else [getattr(self, one.name)]:
+                least = lowest.get(one.name, 1)
+                if type(number) is int and number < least:
+                    raise self._refused(one.name, number, f"give {least} or more")
         if not 0 < self.probability <= 1:
             raise self._refused(
                 "probability",
@@ -89,14 +83,13 @@ class SelectiveControl(Control):
             allowed = f"it never strikes there. It does in: {', '.join(self.only_in)}"
             raise self._refused("domain", repr(self.domain), allowed)
 
-    def require_least(self, least: int, **numbers: int | None) -> None:
-        """Refuses numbers of a kind's own that are lower. Raises `UsageError`."""
-        for name, value in numbers.items():
-            if value is not None and value < least:
-                raise self._refused(name, value, f"give {least} or more")
-
     def _refused(self, name: str, value: object, allowed: str) -> UsageError:
         return UsageError(f"{name} of the control {self.name!r} is {value}: {allowed}.")
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers what it strikes by itself, so that nothing behind it sees the call."""
+        return False
 
     @property
     def key(self) -> str:
@@ -181,15 +174,18 @@ class SelectiveControl(Control):
             for turn in await step.history()
         )
 
-    async def random(self, step: StepContext) -> Random:
-        """A random source of this call's own: the same in whatever order parallel calls come."""
+    async def same_before(self, step: StepContext) -> int:
+        """How many calls before this one were the same."""
         call = step.call
-        again = sum(
+        return sum(
             turn.call.name == call.name and turn.call.arguments == call.arguments
             for turn in await step.history()
         )
-        arguments = canonical_json(call.arguments)
-        return Random(f"{step.state.seed}/{self.name}/{call.name}/{arguments}/{again}")
+
+    async def random(self, step: StepContext) -> Random:
+        """A random source of this call's own: the same in whatever order parallel calls come."""
+        arguments, again = canonical_json(step.call.arguments), await self.same_before(step)
+        return Random(f"{step.state.seed}/{self.name}/{step.call.name}/{arguments}/{again}")
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
         if not await self.strikes(step):
@@ -215,6 +211,23 @@ class SelectiveControl(Control):
         tools = "all tools" if self.tool == "*" else f"`{self.tool}`"
         domain = f" in the domain {self.domain}" if self.domain else ""
         return f"{'calls' if self.unconditional else 'some calls'} of {tools}{domain}"
+
+
+class AnswerControl(SelectiveControl):
+    """Changes what answers say, and nothing else."""
+
+    async def strike(self, step: StepContext, next: Next) -> Answer:
+        answer = await next(step)
+        observation = await self.change(step, answer.observation)
+        return (
+            answer
+            if observation == answer.observation
+            else replace(answer, observation=observation)
+        )
+
+    async def change(self, step: StepContext, observation: Observation) -> Observation:
+        """What the agent reads instead."""
+        raise NotImplementedError
 
 
 def failure_of(step: StepContext, error: str) -> Observation:

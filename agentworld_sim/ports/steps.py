@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
-from agentworld_sim.types.conditions import Conditions
+from agentworld_sim.types.conditions import PREFIX as CONDITIONS, Conditions
 from agentworld_sim.types.exchanges import Exchange, FailedStep
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.refs import WorldRef
@@ -130,8 +130,8 @@ class StepContext:
 
 
 def control_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a change's values that controls keep."""
-    return {key: value for key, value in values.items() if key.startswith(PREFIX)}
+    """Those of a change's values that controls keep, the conditions among them."""
+    return {key: value for key, value in values.items() if key.startswith((PREFIX, CONDITIONS))}
 
 
 class _Own(Mapping[str, Any]):

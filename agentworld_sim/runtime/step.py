@@ -194,10 +194,13 @@ class Pipeline:
         if live:
             self._live = answer.change
         if answer.change.files:
-            refusal = Conditions.of(step.state.values).refusal(answer.change)
+            conditions, files = Conditions.of(step.state.values), step.state.files
+            refusal = conditions.refusal(answer.change, files)
             if refusal:
                 failure = replace(failure_of(step, refusal), provenance="enforced")
                 answer = step.without_effect(replace(answer, observation=failure))
+            elif conditions.free_bytes is not None:
+                answer = answer.with_values(conditions.after(answer.change, files).to_values())
         return answer
 
     def _session_differs(self, change: StateChange) -> bool:

@@ -389,8 +389,8 @@ class ControlSpec(Strict):
         schema = super().__get_pydantic_json_schema__(core_schema, handler)
         shared = control_schema(SelectiveControl)
         schema["allOf"] = [_if_kind({"enum": list(BUILTIN_KINDS)}, shared)]
-        for name, kind in BUILTIN_KINDS.items():
-            own = control_schema(kind)
+        for name in BUILTIN_KINDS:
+            own = control_schema(control_kinds.get(name))
             own["properties"] = {
                 key: value
                 for key, value in own["properties"].items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
@@ -12,6 +13,7 @@ from bashkit import FileSystem
 
 from agentworld_sim.engines.shell.file_times import TurnClock, Umask, set_times
 from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")
@@ -72,6 +74,12 @@ def os_error(error: Exception, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
+FULL_BYTES = 100_000_000
+"""What bashkit's file system holds at most, and below how much a file is."""
+
+FILLER = bytes(10_000_000)
+
+
 class LiveFiles:
     """The live files of one world, over one `bashkit.FileSystem`.
 
@@ -95,6 +103,9 @@ class LiveFiles:
         self._link_times: dict[str, int] = {}
         self._stamps: dict[str, Stamp] = {}
         self._tree = FileTree({})
+        self.conditions = Conditions()
+        """What holds for the running turn. What writes here asks them; what bashkit writes finds read-only mounts."""
+        self._fillers: list[int] = []
 
     # What commands use
 
@@ -190,12 +201,14 @@ class LiveFiles:
                 return
             self.mkdir(parent_of(target), parents=True)
         real = self.realpath(parent_of(target)).rstrip("/") + "/" + target.rpartition("/")[2]
+        self._require_writable(real)
         self._do(path, lambda: self.fs.mkdir(real))
         if mode is not None:
             self._do(path, lambda: self.fs.chmod(real, mode))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         target = normal_path(path)
+        self._require_writable(target)
         self._do(path, lambda: self.fs.remove(target, recursive))
         for held in (self._owners, self._link_times):
             for gone in [p for p in held if p == target or p.startswith(target + "/")]:
@@ -203,6 +216,7 @@ class LiveFiles:
 
     def rename(self, source: str, target: str) -> None:
         source, target = normal_path(source), normal_path(target)
+        self._require_writable(source, target)
         self._do(source, lambda: self.fs.rename(source, target))
         if source in self.mask.explicit:
             self.mask.explicit.add(target)
@@ -215,6 +229,7 @@ class LiveFiles:
         try:
             self.lstat(path)
         except FileNotFoundError:
+            self._require_writable(self._place(path))
             self._do(path, lambda: self.fs.symlink(target, normal_path(path)))
             return
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
@@ -253,6 +268,7 @@ class LiveFiles:
 
     def chmod(self, path: str, mode: int) -> None:
         target = self.realpath(path)
+        self._require_writable(target)
         self.mask.explicit.add(target)
         self._do(path, lambda: self.fs.chmod(target, mode))
 
@@ -260,12 +276,14 @@ class LiveFiles:
         self, path: str, owner: str | None, group: str | None, *, follow: bool = True
     ) -> None:
         target = self.realpath(path) if follow else self._place(path)
+        self._require_writable(target)
         self._info(target)
         old_owner, old_group = self._owners.get(target, ("root", "root"))
         self._owners[target] = (owner or old_owner, group or old_group)
 
     def set_mtime(self, path: str, mtime_us: int, *, follow: bool = True) -> None:
         target = self.realpath(path) if follow else self._place(path)
+        self._require_writable(target)
         if self._info(target)["file_type"] == "symlink":
             self._link_times[target] = mtime_us
         else:
@@ -280,7 +298,68 @@ class LiveFiles:
             for name in self.listdir(top):
                 yield from self.walk(f"{top.rstrip('/')}/{name}")
 
+    def _require_writable(self, *paths: str) -> None:
+        for path in paths:
+            if (number := self.conditions.error_at(path)) is not None:
+                raise OSError(number, os.strerror(number), path)
+
     # What the engine uses
+
+    def leave_free(self, free_bytes: int | None) -> None:
+        """Makes the disk so full that so many bytes can be written; `None` gives all back.
+
+        bashkit has one limit for all files, so what is too much lies in `/dev`, which no world has.
+        """
+        if free_bytes is None and not self._fillers:
+            return
+        left = 0 if free_bytes is None else self._fill() - free_bytes
+        while self._fillers and (free_bytes is None or left < 0):
+            left += self._fillers.pop()
+            self.fs.remove(_filler(len(self._fillers)))
+        if left > 0 and free_bytes is not None:
+            self._add_filler(left)
+
+    def _fill(self) -> int:
+        """Fills the disk up to the last file that fits; how many bytes are left."""
+        while True:
+            try:
+                self._add_filler(len(FILLER))
+            except RuntimeError as error:
+                wanted = re.search(r"(\d+) bytes would exceed", str(error))
+                if wanted is None:
+                    raise
+                return FULL_BYTES + len(FILLER) - int(wanted[1])
+
+    def _add_filler(self, size: int) -> None:
+        self.fs.write_file(_filler(len(self._fillers)), FILLER[:size])
+        self._fillers.append(size)
+
+    def copy_below(self, top: str) -> FileSystem | None:
+        """A file system with what lies below a directory, to be mounted there; `None` for what is no directory, and for
+        the whole."""
+        entry = self._tree.get(top)
+        if top == "/" or entry is None or entry.kind != "directory":
+            return None
+        made = FileSystem()
+        for name in MADE_BY_BASHKIT:
+            made.remove(f"/{name}", True)
+        times: dict[int, list[str]] = {}
+        for path, entry in self._tree.items():
+            if not path.startswith(f"{top}/"):
+                continue
+            inner = path[len(top) :]
+            if entry.kind == "directory":
+                made.mkdir(inner, True)
+            elif entry.kind == "symlink":
+                made.symlink(entry.content, inner)
+                continue
+            else:
+                made.write_file(inner, self.fs.read_file(path))
+            made.chmod(inner, entry.mode)
+            times.setdefault(entry.mtime_us, []).append(inner)
+        if times:
+            set_times(made, times)
+        return made
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
         """Makes the files those of `tree`, times included. What is there already is not written again."""
@@ -478,6 +557,7 @@ class LiveFiles:
         # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
         if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        self._require_writable(target)
         parent = parent_of(target)
         if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
@@ -489,6 +569,10 @@ class LiveFiles:
             return action()
         except RuntimeError as error:
             raise os_error(error, path) from None
+
+
+def _filler(number: int) -> str:
+    return f"/dev/.filler{number}"
 
 
 def _stamp(info: dict[str, Any]) -> Stamp:

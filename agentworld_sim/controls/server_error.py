@@ -1,0 +1,41 @@
+"""`server-error`: the server answers with an error status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import ClassVar
+
+from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
+from agentworld_sim.ports import Answer, Next, StepContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerError(SelectiveControl):
+    """Calls fail with a status and the server's own text, and do nothing."""
+
+    allows_streaming: ClassVar[bool] = True
+    lowest: ClassVar[Mapping[str, float]] = {"status": 0}
+
+    status: int = 500
+    """The HTTP status; 0 for a server that has none."""
+    text: str = ""
+    """What the server says beside it."""
+
+    @property
+    def answers(self) -> bool:
+        return True
+
+    @property
+    def message(self) -> str:
+        """What the call fails with."""
+        known = [f"{one.value} {one.phrase}" for one in HTTPStatus if one == self.status]
+        status = known[0] if known else str(self.status or "")
+        return ": ".join(filter(None, (status, self.text)))
+
+    async def strike(self, step: StepContext, next: Next) -> Answer:
+        return step.enforce(failure_of(step, self.message))
+
+    def describe(self) -> str:
+        return f"{self.calls} fail with {self.message!r} before they reach you; answer the others as usual."
