@@ -9,7 +9,7 @@ import click
 
 from agentworld_sim.cli.command_options import asynchronous, json_option, world_argument
 from agentworld_sim.controls import control_kinds
-from agentworld_sim.controls.control_list import declared_in
+from agentworld_sim.controls.control_list import declarations_of
 from agentworld_sim.errors import UsageError
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
@@ -67,7 +67,7 @@ async def remove_control(world_id: str, names: tuple[str, ...]) -> None:
 async def list_controls(world_id: str, as_json: bool) -> None:
     """List the declared controls, the outermost first."""
     async with await World.open(world_id, store=open_store(), model=False) as opened:
-        declared = declared_in(await opened.state())
+        declared = declarations_of(await opened.state())
     if as_json:
         click.echo(json.dumps(list(declared)))
         return

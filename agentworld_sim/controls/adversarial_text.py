@@ -41,7 +41,7 @@ class AdversarialText(SelectiveControl):
     async def strike(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         texts = adversarial_packs()[self.pack]
-        number = self.struck(step.state) % len(texts)
+        number = self.count_in(step.state) % len(texts)
         before = answer.observation.text.rstrip("\n")
         observation = with_text(answer.observation, f"{before}\n{texts[number]}\n".lstrip("\n"))
         answer = replace(answer, observation=observation)

@@ -31,11 +31,11 @@ class ChangedSchema(SelectiveControl):
             )
 
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
-        if not (self.unconditional or self.struck(state)):
+        if not (self.unconditional or self.count_in(state)):
             return specs
-        return [self._renamed(one) if self.selects_tool(one) else one for one in specs]
+        return [self._with_names(one) if self.selects_tool(one) else one for one in specs]
 
-    def _renamed(self, tool: ToolSpec) -> ToolSpec:
+    def _with_names(self, tool: ToolSpec) -> ToolSpec:
         schema: dict[str, Any] = dict(tool.input_schema)
         schema["properties"] = _with_keys(schema.get("properties", {}), self.rename)
         schema["required"] = [self.rename.get(name, name) for name in schema.get("required", ())]

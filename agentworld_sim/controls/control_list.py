@@ -64,7 +64,7 @@ DECLARED = f"{PREFIX}:declared"
 such a name."""
 
 
-def declared_in(state: WorldState) -> Sequence[Mapping[str, Any]]:
+def declarations_of(state: WorldState) -> Sequence[Mapping[str, Any]]:
     """The controls that a state declares, as a scenario writes them."""
     return state.values.get(DECLARED) or ()
 
@@ -110,7 +110,7 @@ class ControlList:
             self._read = read
         return read[1]
 
-    def switched(
+    def values_after_switch(
         self, state: WorldState, add: Sequence[Mapping[str, Any]], remove: Sequence[str]
     ) -> dict[str, Any]:
         """The values of `state` that change when declared controls are added behind the others and those are
@@ -119,7 +119,7 @@ class ControlList:
         Raises:
             UsageError: two have one name, or none has one of these.
         """
-        declared = declared_in(state)
+        declared = declarations_of(state)
         left = dict(zip((one.name for one in self._read_declared(declared)), declared, strict=True))
         values: dict[str, Any] = {}
         for pattern in remove:

@@ -27,7 +27,7 @@ class PermissionDenied(ServerError):
             return await super().strike(step, next)
         conditions = Conditions(denied=self.paths)
         answer = await next(step.under(conditions))
-        return answer if self.struck(step.state) else answer.with_values(conditions.to_values())
+        return answer if self.count_in(step.state) else answer.with_values(conditions.to_values())
 
     def describe(self) -> str:
         if not self.paths:

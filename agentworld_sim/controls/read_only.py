@@ -26,7 +26,7 @@ class WriteFailure(SelectiveControl):
         return True
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
-        begun = self.struck(step.state) > 0
+        begun = self.count_in(step.state) > 0
         answer = await next(step if begun else step.under(self.conditions))
         if self.stops_records() and not answer.change.files and has_effect(step, answer):
             failure = failure_of(step, self.text)

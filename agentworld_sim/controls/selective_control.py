@@ -72,18 +72,18 @@ class SelectiveControl(Control):
             for number in self.nth if one.name == "nth" else [getattr(self, one.name)]:
                 least = lowest.get(one.name, 1)
                 if type(number) is int and number < least:
-                    raise self._refused(one.name, number, f"give {least} or more")
+                    raise self._refusal(one.name, number, f"give {least} or more")
         if not 0 < self.probability <= 1:
-            raise self._refused(
+            raise self._refusal(
                 "probability",
                 self.probability,
                 "give more than 0 and at most 1, or it never strikes",
             )
         if self.domain is not None and self.only_in and self.domain not in self.only_in:
             allowed = f"it never strikes there. It does in: {', '.join(self.only_in)}"
-            raise self._refused("domain", repr(self.domain), allowed)
+            raise self._refusal("domain", repr(self.domain), allowed)
 
-    def _refused(self, name: str, value: object, allowed: str) -> UsageError:
+    def _refusal(self, name: str, value: object, allowed: str) -> UsageError:
         return UsageError(f"{name} of the control {self.name!r} is {value}: {allowed}.")
 
     @property
@@ -107,7 +107,7 @@ class SelectiveControl(Control):
         """Whether `tool` may be several tools."""
         return any(sign in self.tool for sign in "*?[")
 
-    def hidden_by(self, before: Iterable[Control]) -> str | None:
+    def shadow_in(self, before: Iterable[Control]) -> str | None:
         """The name of a control that answers all its calls, of those that stand around it."""
         for outer in before:
             if (
@@ -140,7 +140,7 @@ class SelectiveControl(Control):
             for name, pattern in self.arguments.items()
         )
 
-    def struck(self, state: WorldState) -> int:
+    def count_in(self, state: WorldState) -> int:
         """How many calls it has struck on the way to a state."""
         return state.values.get(self.key, 0)
 
@@ -148,7 +148,7 @@ class SelectiveControl(Control):
         """Whether it strikes this call."""
         if not self.selects_tool(step.tool):
             return False
-        struck = self.struck(step.state)
+        struck = self.count_in(step.state)
         if self.times is not None and struck >= self.times:
             return False
         if self.lasting and struck:
@@ -199,7 +199,7 @@ class SelectiveControl(Control):
         answer = await self.strike(step, passing)
         if any(answer is one for one in given):
             return answer
-        return answer.with_values({self.key: self.struck(step.state) + 1})
+        return answer.with_values({self.key: self.count_in(step.state) + 1})
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         """What becomes of a call that it strikes; an answer of `next` as it is where there is nothing to do."""

@@ -29,7 +29,7 @@ class VanishedTool(SelectiveControl):
         return True
 
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
-        if not (self.unconditional or self.struck(state)):
+        if not (self.unconditional or self.count_in(state)):
             return specs
         return [one for one in specs if not self.selects_tool(one)]
 

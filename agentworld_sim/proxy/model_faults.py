@@ -79,16 +79,16 @@ class ModelFault:
             if field in own and getattr(self, field) is None:
                 object.__setattr__(self, field, own[field])
             elif field not in own and getattr(self, field) is not None:
-                raise self._refused(field, f"{self.kind} takes no {field!r}")
+                raise self._refusal(field, f"{self.kind} takes no {field!r}")
         for field, least in {"every": 1, "times": 1, "pieces": 0, "seconds": 0}.items():
             if (value := getattr(self, field)) is not None and value < least:
-                raise self._refused(field, f"found {value}; give {least} or more")
+                raise self._refusal(field, f"found {value}; give {least} or more")
         if any(number < 1 for number in self.nth):
-            raise self._refused("nth", "the first call is number 1")
+            raise self._refusal("nth", "the first call is number 1")
         if not 0 < self.probability <= 1:
-            raise self._refused("probability", "give more than 0 and at most 1")
+            raise self._refusal("probability", "give more than 0 and at most 1")
 
-    def _refused(self, field: str, why: str) -> UsageError:
+    def _refusal(self, field: str, why: str) -> UsageError:
         return UsageError(f"{field} of the model fault {self.name!r}: {why}.")
 
 

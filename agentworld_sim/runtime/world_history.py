@@ -188,7 +188,7 @@ def turn_with_controls(
     Raises:
         UsageError: two have one name, or there is none to switch off.
     """
-    values = controls.switched(before, add, remove)
+    values = controls.values_after_switch(before, add, remove)
     change = StateChange(clock_us=before.clock_us, values=values)
     return _turn_without_call(head, change, {"add": list(add), "remove": list(remove)})
 

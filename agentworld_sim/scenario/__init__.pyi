@@ -12,12 +12,14 @@ from ._content import (
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
 )
+from ._control_files import read_controls as read_controls
 from ._profiles import (
     ControlProfile as ControlProfile,
     control_profiles as control_profiles,
 )
 from ._scenario import (
     Scenario as Scenario,
+    declared_controls as declared_controls,
     empty_scenario as empty_scenario,
     in_domains as in_domains,
     restored_scenario as restored_scenario,
@@ -36,8 +38,6 @@ from ._sections import (
     ToolObject as ToolObject,
     UserSpec as UserSpec,
     control_schema as control_schema,
-    declared_controls as declared_controls,
-    read_controls as read_controls,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     Field,
     JsonValue,
     PrivateAttr,
@@ -265,10 +266,7 @@ class Scenario(Strict):
         try:
             scenario = cls.model_validate(fields)
         except ValidationError as error:
-            from agentworld_sim.scenario._document import problems_error, problems_of, read_document
-
-            document = read_document("{}", "from_directory")
-            raise problems_error("from_directory", problems_of(error, document, cls)) from error
+            raise _problems_without_file("from_directory", error, cls) from error
         return scenario._with_place(str(folder), folder)
 
     @property
@@ -397,7 +395,7 @@ class Scenario(Strict):
         if control.only_in and not set(control.only_in) & set(self.domains):
             only = f"it strikes in {', '.join(control.only_in)} alone"
             return "kind", f"{only}, and the domains are: {', '.join(self.domains)}. Remove it."
-        if (outer := control.hidden_by(before)) is not None:
+        if (outer := control.shadow_in(before)) is not None:
             message = (
                 f"it can never strike: {outer!r}, before it, answers all of these calls. Put this one first,"
                 " or have the other strike some calls only."
@@ -426,6 +424,29 @@ class Scenario(Strict):
         self._source = source
         self._base_dir = base
         return self
+
+
+def declared_controls(written: Iterable[Mapping[str, Any] | str]) -> list[Control]:
+    """The controls that a scenario, or a world's state, declares.
+
+    Raises:
+        UsageError: one is of no kind, or says what its kind does not take.
+    """
+    made: list[Control] = []
+    for one in written:
+        try:
+            made += ControlSpec.model_validate(one).to_controls()
+        except ValidationError as error:
+            raise _problems_without_file("controls", error, ControlSpec) from error
+    return made
+
+
+def _problems_without_file(
+    source: str, error: ValidationError, model: type[BaseModel]
+) -> ScenarioError:
+    from agentworld_sim.scenario._document import problems_error, problems_of, read_document
+
+    return problems_error(source, problems_of(error, read_document("{}", source), model))
 
 
 def scenario_schema() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
@@ -17,7 +17,6 @@ from pydantic import (
     GetJsonSchemaHandler,
     JsonValue,
     Tag,
-    ValidationError,
     create_model,
     model_serializer,
     model_validator,
@@ -439,59 +438,6 @@ def control_schema(kind: type[Control]) -> dict[str, Any]:
         if name in texts:
             field["description"] = texts[name]
     return schema
-
-
-def declared_controls(written: Iterable[Mapping[str, Any] | str]) -> list[Control]:
-    """The controls that a scenario, or a world's state, declares.
-
-    Raises:
-        UsageError: one is of no kind, or says what its kind does not take.
-    """
-    made: list[Control] = []
-    for one in written:
-        try:
-            made += ControlSpec.model_validate(one).to_controls()
-        except ValidationError as error:
-            from agentworld_sim.scenario._document import problems_error, problems_of, read_document
-
-            document = read_document("{}", "controls")
-            raise problems_error("controls", problems_of(error, document, ControlSpec)) from error
-    return made
-
-
-class _Controls(Strict):
-    """A file of controls."""
-
-    controls: tuple[ControlSpec, ...] = Field(strict=False)
-
-
-def read_controls(
-    written: str | Iterable[Mapping[str, Any] | str], *, source: str = "the controls"
-) -> list[Mapping[str, Any]]:
-    """Controls, checked, as a world's state declares them.
-
-    Args:
-        written: As a scenario writes them, or the text of a file with a key `controls`.
-        source: Its name in messages.
-
-    Raises:
-        ScenarioError: one cannot be read; the message has every problem.
-    """
-    from agentworld_sim.scenario._document import problems_error, problems_of, read_document
-
-    if not isinstance(written, str):
-        # What is not JSON, such as a function, is refused by its key.
-        written = json.dumps({"controls": list(written)}, default=repr)
-    document = read_document(written, source)
-    problems = list(document.problems)
-    try:
-        read = _Controls.model_validate(document.value)
-    except ValidationError as error:
-        problems += problems_of(error, document, _Controls)
-    else:
-        if not problems:
-            return [data for one in read.controls for data in one.to_data()]
-    raise problems_error(source, problems)
 
 
 _PROCESS_LOCAL = (

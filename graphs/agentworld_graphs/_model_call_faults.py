@@ -37,12 +37,14 @@ class ModelCallFaults(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any] | AIMessage:
         """Asks the model, unless a fault answers in its place."""
         fault = self._fault(request)
-        if fault is None or fault.kind == "slow-first-token":
-            time.sleep(fault.seconds or 0 if fault else 0)
+        if fault is None:
+            return handler(request)
+        if fault.kind == "slow-first-token":
+            time.sleep(fault.seconds or 0)
             return handler(request)
         if fault.kind == "cut-stream":
             handler(request)
-        return _struck(fault, request)
+        return _outcome(fault, request)
 
     async def awrap_model_call(
         self,
@@ -51,12 +53,14 @@ class ModelCallFaults(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any] | AIMessage:
         """As `wrap_model_call`."""
         fault = self._fault(request)
-        if fault is None or fault.kind == "slow-first-token":
-            await asyncio.sleep(fault.seconds or 0 if fault else 0)
+        if fault is None:
+            return await handler(request)
+        if fault.kind == "slow-first-token":
+            await asyncio.sleep(fault.seconds or 0)
             return await handler(request)
         if fault.kind == "cut-stream":
             await handler(request)
-        return _struck(fault, request)
+        return _outcome(fault, request)
 
     def _fault(self, request: ModelRequest[Any]) -> ModelFault | None:
         model = request.model
@@ -67,7 +71,7 @@ class ModelCallFaults(AgentMiddleware[Any, Any, Any]):
         return self.schedule.choose(str(name), messages, tools=bool(request.tools))
 
 
-def _struck(fault: ModelFault, request: ModelRequest[Any]) -> AIMessage:
+def _outcome(fault: ModelFault, request: ModelRequest[Any]) -> AIMessage:
     """What the agent gets instead of the reply.
 
     Raises:

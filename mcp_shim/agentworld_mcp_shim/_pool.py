@@ -163,7 +163,7 @@ class WorldPool:
         """What the store knows of its worlds, oldest first."""
         return await asyncio.to_thread((await self._opener.store()).worlds)
 
-    async def known(self, world_id: str) -> World:
+    async def find(self, world_id: str) -> World:
         """A world that is there already. Raises `UnknownWorldError` where it is not."""
         await asyncio.to_thread((await self._opener.store()).world, world_id)
         return await self.open(WorldKey(id=world_id))

@@ -180,9 +180,9 @@ class WorldOpener:
 
 async def _with_controls(world: World, controls: Sequence[Mapping[str, Any]]) -> World:
     """The world, with these declared; one of the same name gives way."""
-    from agentworld_sim.controls.control_list import declared_in
+    from agentworld_sim.controls.control_list import declarations_of
 
-    declared = {one.get("name"): one for one in declared_in(await world.state())}
+    declared = {one.get("name"): one for one in declarations_of(await world.state())}
     new = {name: one for one in controls if declared.get(name := one.get("name")) != one}
     if new:
         await world.switch_controls(

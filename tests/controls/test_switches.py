@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as some
 
 from agentworld_sim import MemoryStore, ScenarioError, ToolCall, UsageError, World
 from agentworld_sim.controls import Fault
-from agentworld_sim.controls.control_list import DECLARED, declared_in
+from agentworld_sim.controls.control_list import DECLARED, declarations_of
 from agentworld_sim.runtime.world_history import is_switch
 from agentworld_sim.store.home import open_store
 from tests.properties import examples
@@ -112,9 +112,9 @@ async def test_a_control_that_is_off_keeps_nothing() -> None:
 async def test_all_of_a_profile_are_switched_off_by_a_pattern() -> None:
     async with await World.create() as world:
         await world.switch_controls(add=["flaky-api", OUTAGE])
-        assert len(declared_in(await world.state())) > 1
+        assert len(declarations_of(await world.state())) > 1
         await world.switch_controls(remove=["flaky-api-*"])
-        assert declared_in(await world.state()) == [OUTAGE]
+        assert declarations_of(await world.state()) == [OUTAGE]
 
 
 async def test_one_of_the_same_name_gives_way_in_one_turn() -> None:
@@ -122,7 +122,7 @@ async def test_one_of_the_same_name_gives_way_in_one_turn() -> None:
         await world.switch_controls(add=[OUTAGE])
         await world.switch_controls(add=[{**OUTAGE, "error": "busy"}], remove=["outage"])
         assert await said(world) == "busy\n"
-        assert len(declared_in(await world.state())) == 1
+        assert len(declarations_of(await world.state())) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_every_point_of_a_session_has_the_controls_that_it_had_live(acts: list[s
     async def session() -> None:
         store = MemoryStore()
         world = await World.create(store=store)
-        live = {world.ref: list(declared_in(await world.state()))}
+        live = {world.ref: list(declarations_of(await world.state()))}
         for act in acts:
-            on = bool(declared_in(await world.state()))
+            on = bool(declarations_of(await world.state()))
             if act == "call":
                 assert await said(world) == ("no\n" if on else "hi\n")
             elif act == "on" and not on:
@@ -175,9 +175,9 @@ def test_every_point_of_a_session_has_the_controls_that_it_had_live(acts: list[s
                 other = await (world.fork() if act == "fork" else World.open(world.id, store=store))
                 await world.close()
                 world = other
-            live[world.ref] = list(declared_in(await world.state()))
+            live[world.ref] = list(declarations_of(await world.state()))
         for ref, declared in live.items():
-            assert list(declared_in(store.state(ref))) == declared
+            assert list(declarations_of(store.state(ref))) == declared
             async with await world.fork(at=ref) as fork:
                 assert await said(fork) == ("no\n" if declared else "hi\n")
         await world.close()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
 
+from agentworld_sim.engines.shell.disk_conditions import DiskFiller
 from agentworld_sim.engines.shell.file_times import TurnClock, Umask, set_times
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.types.conditions import Conditions
@@ -74,12 +74,6 @@ def os_error(error: Exception, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-FULL_BYTES = 100_000_000
-"""What bashkit's file system holds at most, and below how much a file is."""
-
-FILLER = bytes(10_000_000)
-
-
 class LiveFiles:
     """The live files of one world, over one `bashkit.FileSystem`.
 
@@ -105,7 +99,7 @@ class LiveFiles:
         self._tree = FileTree({})
         self.conditions = Conditions()
         """What holds for the running turn. What writes here asks them; what bashkit writes finds read-only mounts."""
-        self._fillers: list[int] = []
+        self.filler = DiskFiller(self.fs)
 
     # What commands use
 
@@ -304,62 +298,6 @@ class LiveFiles:
                 raise OSError(number, os.strerror(number), path)
 
     # What the engine uses
-
-    def leave_free(self, free_bytes: int | None) -> None:
-        """Makes the disk so full that so many bytes can be written; `None` gives all back.
-
-        bashkit has one limit for all files, so what is too much lies in `/dev`, which no world has.
-        """
-        if free_bytes is None and not self._fillers:
-            return
-        left = 0 if free_bytes is None else self._fill() - free_bytes
-        while self._fillers and (free_bytes is None or left < 0):
-            left += self._fillers.pop()
-            self.fs.remove(_filler(len(self._fillers)))
-        if left > 0 and free_bytes is not None:
-            self._add_filler(left)
-
-    def _fill(self) -> int:
-        """Fills the disk up to the last file that fits; how many bytes are left."""
-        while True:
-            try:
-                self._add_filler(len(FILLER))
-            except RuntimeError as error:
-                wanted = re.search(r"(\d+) bytes would exceed", str(error))
-                if wanted is None:
-                    raise
-                return FULL_BYTES + len(FILLER) - int(wanted[1])
-
-    def _add_filler(self, size: int) -> None:
-        self.fs.write_file(_filler(len(self._fillers)), FILLER[:size])
-        self._fillers.append(size)
-
-    def copy_below(self, top: str) -> FileSystem | None:
-        """A file system with what lies below a directory, to be mounted there; `None` for what is no directory, and for
-        the whole."""
-        entry = self._tree.get(top)
-        if top == "/" or entry is None or entry.kind != "directory":
-            return None
-        made = FileSystem()
-        for name in MADE_BY_BASHKIT:
-            made.remove(f"/{name}", True)
-        times: dict[int, list[str]] = {}
-        for path, entry in self._tree.items():
-            if not path.startswith(f"{top}/"):
-                continue
-            inner = path[len(top) :]
-            if entry.kind == "directory":
-                made.mkdir(inner, True)
-            elif entry.kind == "symlink":
-                made.symlink(entry.content, inner)
-                continue
-            else:
-                made.write_file(inner, self.fs.read_file(path))
-            made.chmod(inner, entry.mode)
-            times.setdefault(entry.mtime_us, []).append(inner)
-        if times:
-            set_times(made, times)
-        return made
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
         """Makes the files those of `tree`, times included. What is there already is not written again."""
@@ -569,10 +507,6 @@ class LiveFiles:
             return action()
         except RuntimeError as error:
             raise os_error(error, path) from None
-
-
-def _filler(number: int) -> str:
-    return f"/dev/.filler{number}"
 
 
 def _stamp(info: dict[str, Any]) -> Stamp:

@@ -41,6 +41,7 @@ from agentworld_sim.engines.shell.bash_texts import (
     verdict_on,
 )
 from agentworld_sim.engines.shell.commands import IN_ORDER
+from agentworld_sim.engines.shell.disk_conditions import copy_below
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
     DeadlinePassed,
@@ -239,9 +240,11 @@ class LiveMachine:
         if self._moved or roots != tuple(self._read_only):
             self._moved = False
             if roots or self._read_only:
-                self._read_only = {root: self.files.copy_below(root) for root in roots}
+                self._read_only = {
+                    root: copy_below(self.files.fs, self.files.tree, root) for root in roots
+                }
                 self._renew()
-        self.files.leave_free(conditions.free_bytes)
+        self.files.filler.leave_free(conditions.free_bytes)
 
     def start_turn(self, clock_us: int, seed: int) -> None:
         """Sets the world's clock (µs since the epoch) and random source for the coming turn."""

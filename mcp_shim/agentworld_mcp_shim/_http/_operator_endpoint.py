@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from starlette.responses import JSONResponse
 
-from agentworld_sim.controls.control_list import declared_in
+from agentworld_sim.controls.control_list import declarations_of
 from agentworld_sim.errors import AgentworldError, UnknownWorldError, UsageError
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class OperatorEndpoint:
                     {"worlds": [{"world": one.id, "turns": one.turns} for one in found]}
                 )
             changes = _changes(body) if method == "POST" else {}
-            world = await self._pool.known(world_id)
+            world = await self._pool.find(world_id)
             if changes:
                 await world.switch_controls(**changes)
             ref = (await asyncio.to_thread(world.store.world, world_id)).head
-            controls = list(declared_in(await world.state(ref)))
+            controls = list(declarations_of(await world.state(ref)))
             return JSONResponse({"world": world_id, "ref": ref, "controls": controls})
         except UnknownWorldError as error:
             return _error(404, str(error))
