@@ -57,4 +57,4 @@ def proxy(upstream: str, faults: Path | None, port: int) -> None:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         for name, count in (schedule.struck if schedule else {}).items():
-            click.echo(f"{name}: struck {count or 'no'} calls", err=True)
+            click.echo(f"{name}: {f'struck {count}' if count else 'never struck'}", err=True)
