@@ -56,5 +56,5 @@ def proxy(upstream: str, faults: Path | None, port: int) -> None:
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
-        for name, count in (schedule.struck if schedule else {}).items():
+        for name, count in schedule.struck.items() if schedule is not None else ():
             click.echo(f"{name}: {f'struck {count}' if count else 'never struck'}", err=True)

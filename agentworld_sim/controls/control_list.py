@@ -123,7 +123,7 @@ class ControlList:
         left = dict(zip((one.name for one in self._read_declared(declared)), declared, strict=True))
         values: dict[str, Any] = {}
         for pattern in remove:
-            gone = [name for name in left if fnmatchcase(name, pattern)]
+            gone = [name for name in left if name == pattern or fnmatchcase(name, pattern)]
             if not gone:
                 raise UsageError(
                     f"no control {pattern!r} is declared here.{nearest(pattern, left)} Declared:"

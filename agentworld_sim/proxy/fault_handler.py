@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ class FaultHandler:
 
     async def handle(self, call: ModelCall, next: ForwardCall) -> ModelReply:
         request = call.request
-        tools: Sequence[Any] = request.get("tools") or ()
+        tools: list[Any] = request.get("tools") or []
         model = str(request.get("model", ""))
         fault = self.schedule.choose(model, request.get("messages"), tools=bool(tools))
         if fault is None:
@@ -91,7 +91,8 @@ def _completion(request: Mapping[str, Any], message: dict[str, Any]) -> ModelRep
         {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
         {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
     ]
-    if (request.get("stream_options") or {}).get("include_usage"):
+    options: Mapping[str, Any] = request.get("stream_options") or {}
+    if options.get("include_usage"):
         chunks.append({**head, "choices": [], "usage": usage})
     events = [*(json.dumps(chunk) for chunk in chunks), "[DONE]"]
     body = "".join(f"data: {event}\n\n" for event in events).encode()

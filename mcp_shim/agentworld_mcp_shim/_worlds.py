@@ -182,12 +182,12 @@ async def _with_controls(world: World, controls: Sequence[Mapping[str, Any]]) ->
     """The world, with these declared; one of the same name gives way."""
     from agentworld_sim.controls.control_list import declarations_of
 
-    declared = {one.get("name"): one for one in declarations_of(await world.state())}
-    new = {name: one for one in controls if declared.get(name := one.get("name")) != one}
+    declared = {str(one.get("name")): one for one in declarations_of(await world.state())}
+    named = {str(one.get("name")): one for one in controls}
+    new = {name: one for name, one in named.items() if declared.get(name) != one}
     if new:
-        await world.switch_controls(
-            add=new.values(), remove=[name for name in new if name in declared]
-        )
+        gone = [name for name in new if name in declared]
+        await world.switch_controls(add=new.values(), remove=gone)
     return world
 
 

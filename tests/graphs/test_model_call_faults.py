@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import openai
 import pytest
-from langchain.agents import create_agent
+from langchain import agents
 from langchain.agents.middleware import ModelRetryMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
@@ -24,7 +24,7 @@ def search(query: str) -> str:
 def agent(*faults: ModelFault, around: Any = ()) -> tuple[Any, ModelCallFaults]:
     model = ScriptedChatModel(script=["the answer"])
     struck = ModelCallFaults(FaultSchedule(faults))
-    return create_agent(model, [search], middleware=[*around, struck]), struck
+    return cast("Any", agents).create_agent(model, [search], middleware=[*around, struck]), struck
 
 
 async def ask(made: Any, asynchronous: bool) -> AIMessage:

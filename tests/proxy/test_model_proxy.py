@@ -63,7 +63,8 @@ async def chat(client: httpx2.AsyncClient, **others: Any) -> httpx2.Response:
     return await client.post("/v1/chat/completions", json=body(**others))
 
 
-def sdk(client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+def sdk(client: httpx2.AsyncClient) -> Any:
+    """OpenAI's client; its types depend on what `stream` says."""
     return openai.AsyncOpenAI(
         api_key=KEY, base_url="http://proxy/v1", http_client=client, max_retries=0
     )
@@ -78,7 +79,10 @@ async def test_what_nothing_strikes_goes_through_byte_for_byte(
         plain = await direct.post(f"{model.url}/chat/completions", json=body(stream=stream))
     first, second = model.requests
     assert first.body == second.body == body(stream=stream)
-    mask = lambda reply, index: reply.content.replace(f"{index:032x}".encode(), b"ID")
+
+    def mask(reply: httpx2.Response, number: int) -> bytes:
+        return reply.content.replace(f"{number:032x}".encode(), b"ID")
+
     assert mask(through, 0) == mask(plain, 1)
     same = {"date", "content-length"}
     assert {k: v for k, v in through.headers.items() if k not in same} == {
