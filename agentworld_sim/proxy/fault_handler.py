@@ -57,15 +57,15 @@ async def _cut(reply: ModelReply, pieces: int) -> AsyncIterator[bytes]:
         whole = b"".join([piece async for piece in reply.body])
         yield whole[: len(whole) // 2]
         raise ReplyCut
-    left = pieces
+    held = b""
     async for piece in reply.body:
-        # An event ends with an empty line; what the network made one piece may hold several.
-        *events, rest = piece.replace(b"\r\n", b"\n").split(b"\n\n")
-        if len(events) >= left:
-            yield b"".join(event + b"\n\n" for event in events[:left])
+        # An event ends with an empty line, wherever the network divided the stream.
+        *events, held = (held + piece).split(b"\n\n")
+        for event in events[:pieces]:
+            yield event + b"\n\n"
+        pieces -= len(events)
+        if pieces <= 0:
             break
-        left -= len(events)
-        yield b"\n\n".join((*events, rest))
     raise ReplyCut
 
 

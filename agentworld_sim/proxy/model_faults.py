@@ -141,16 +141,12 @@ class FaultSchedule:
         except ValidationError as error:
             first = error.errors()[0]
             *place, last = first["loc"] or ("the file",)
-            known = [
-                field.name for field in dataclasses.fields(ModelFault if place else _FaultFile)
-            ]
-            hint = (
-                ""
-                if last in known
-                else f"{nearest(str(last), known)} There are: {', '.join(known)}."
-            )
+            known = [one.name for one in dataclasses.fields(ModelFault if place else _FaultFile)]
+            hint = f"{nearest(str(last), known)} There are: {', '.join(known)}."
             where = ".".join(str(part) for part in (*place, last))
-            raise UsageError(f"{str(path)!r}: {where}: {first['msg']}.{hint}") from None
+            raise UsageError(
+                f"{str(path)!r}: {where}: {first['msg']}.{'' if last in known else hint}"
+            ) from None
         except UsageError as error:
             raise UsageError(f"{str(path)!r}: {error}") from None
 

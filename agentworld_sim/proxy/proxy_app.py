@@ -70,13 +70,14 @@ class ModelProxy:
             body = await _body(receive)
             answering = asyncio.ensure_future(self._answer(scope, body, send))
             leaving = asyncio.ensure_future(receive())
-            # Nobody generates for a caller who has left.
-            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            leaving.cancel()
-            if not answering.done():
+            try:
+                # Nobody generates for a caller who has left.
+                await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                leaving.cancel()
                 answering.cancel()
                 await asyncio.wait({answering})
-            elif not answering.cancelled():
+            if not answering.cancelled():
                 answering.result()
 
     async def aclose(self) -> None:
@@ -85,13 +86,10 @@ class ModelProxy:
             await self._opened.close()
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        while True:
-            kind = (await receive())["type"]
-            if kind == "lifespan.shutdown":
-                await self.aclose()
+        while (kind := (await receive())["type"]) != "lifespan.shutdown":
             await send({"type": f"{kind}.complete"})
-            if kind == "lifespan.shutdown":
-                return
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Scope, body: bytes, send: Send) -> None:
         async with AsyncExitStack() as stack:
