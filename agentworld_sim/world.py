@@ -376,7 +376,8 @@ class World:
         Raises:
             UsageError: a control cannot be read, two have one name, or there is none to switch off.
         """
-        added, removed = read_controls(add), list(remove)
+        added = read_controls([add] if isinstance(add, Mapping | str) else add)
+        removed = [remove] if isinstance(remove, str) else list(remove)
 
         async def switch() -> Turn | None:
             before = await self._history.state(self._head)
@@ -500,7 +501,6 @@ class World:
         """The turn that `attempt` gives; it gives `None` when another process has moved the head meanwhile."""
         async with self._lock:
             self._require_open()
-            self._router.require_answers_named(self._tools)
             for failed in range(COMMIT_TRIES):
                 turn = await attempt()
                 if turn is not None:
@@ -514,6 +514,7 @@ class World:
         self, call: ToolCall, at: WorldRef | None, origin: Origin | None, on_delta: OnDelta | None
     ) -> Turn | None:
         """One try at a turn after `at`, or after the head."""
+        self._router.require_answers_named(self._tools)
         base = await self._history.after_switches(at, self._head) if at else self._head
         before = await self._history.state(base)
         blobs = NewBlobs(self._store.blobs)

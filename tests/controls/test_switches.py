@@ -117,6 +117,14 @@ async def test_all_of_a_profile_are_switched_off_by_a_pattern() -> None:
         assert declarations_of(await world.state()) == [OUTAGE]
 
 
+async def test_one_alone_needs_no_list() -> None:
+    async with await World.create(answers={"joins_later": "yes"}) as world:
+        await world.switch_controls(add=OUTAGE)
+        await world.switch_controls(remove="outage")
+        await world.switch_controls(add="flaky-api")
+        assert len(declarations_of(await world.state())) > 1
+
+
 async def test_one_of_the_same_name_gives_way_in_one_turn() -> None:
     async with await World.create() as world:
         await world.switch_controls(add=[OUTAGE])
