@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from agentworld_sim.controls.observation_parts import change_texts
 from agentworld_sim.controls.selective_control import AnswerControl
@@ -12,6 +13,12 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import StepContext
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
+
+
+@lru_cache(maxsize=64)
+def _pattern_of(fact: str) -> re.Pattern[str]:
+    words = r"\s+".join(map(re.escape, fact.split()))
+    return re.compile(rf"(?im)^[^\w\n]*{words}[^\w\n]*\n|{words}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +41,7 @@ class HiddenFact(AnswerControl):
 
     def hide(self, text: str) -> str:
         """`text` without the fact."""
-        words = r"\s+".join(map(re.escape, self.fact.split()))
-        return re.sub(rf"(?im)^[^\w\n]*{words}[^\w\n]*\n|{words}", "", text)
+        return _pattern_of(self.fact).sub("", text)
 
     async def change(self, step: StepContext, observation: Observation) -> Observation:
         return change_texts(observation, self.hide)
