@@ -185,6 +185,11 @@ def test_fail(world, command):
     world.fail("bash", when={"command": "reboot"}, error="no")
     world.call("bash", command=command)
 
+def test_second_of_two(world):
+    world.fail("bash", error="no", times=1)
+    world.fail("bash", when={"command": "reboot"}, error="no")
+    world.call("bash", command="ls")
+
 def test_may_miss(world):
     world.fail("bash", when={"command": "reboot"}, error="no", may_miss=True)
 
@@ -213,13 +218,14 @@ def test_that_fails_says_only_that(world):
 def test_a_test_whose_fault_never_struck_fails_and_says_so(suite: Suite) -> None:
     suite.tests(NEVER)
     result = suite.run()
-    result.assert_outcomes(passed=4, failed=4)
+    result.assert_outcomes(passed=4, failed=5)
     result.stdout.fnmatch_lines_random(
         [
-            "*world.fail('bash', …) never struck a call*may_miss=True*",
+            "fault-1 of world.fail('bash', …) never struck a call*may_miss=True*",
+            "fault-2 of world.fail('bash', …) never struck a call*",
             "*'busy' never struck a call*",
             "*'flaky-api' never struck a call*",
             "*AssertionError: mine*",
         ]
     )
-    assert str(result.stdout).count("never struck a call, so that") == 3
+    assert str(result.stdout).count("never struck a call, so that") == 4
