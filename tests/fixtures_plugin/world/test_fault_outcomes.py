@@ -228,4 +228,4 @@ def test_a_test_whose_fault_never_struck_fails_and_says_so(suite: Suite) -> None
             "*AssertionError: mine*",
         ]
     )
-    assert str(result.stdout).count("never struck a call, so that") == 4
+    assert str(result.stdout).count("Let the agent make such a call") == 4
