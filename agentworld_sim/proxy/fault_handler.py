@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from agentworld_sim.proxy.model_calls import ForwardCall, ModelCall, ModelReply, ReplyCut
 from agentworld_sim.proxy.model_faults import FaultSchedule, ModelFault
@@ -38,16 +38,11 @@ class FaultHandler:
             return _rate_limit(fault)
         message: dict[str, Any] = {"role": "assistant", "content": fault.text or ""}
         if fault.kind == "malformed-call":
-            function = {"name": name_of(tools[0]), "arguments": NO_JSON}
+            name: str = (tools[0].get("function") or tools[0]).get("name", "")
+            function = {"name": name, "arguments": NO_JSON}
             calls = [{"id": f"call_{fault.name}", "type": "function", "function": function}]
             message = {"role": "assistant", "content": None, "tool_calls": calls}
         return _completion(request, message)
-
-
-def name_of(tool: Any) -> str:
-    """The name of a tool in OpenAI's form."""
-    function = cast("Mapping[str, Any]", tool).get("function")
-    return str(cast("Mapping[str, Any]", function or tool).get("name", ""))
 
 
 async def _cut(reply: ModelReply, pieces: int) -> AsyncIterator[bytes]:

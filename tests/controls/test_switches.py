@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as some
 
-from agentworld_sim import MemoryStore, ScenarioError, ToolCall, UsageError, World
+from agentworld_sim import MemoryStore, Scenario, ScenarioError, ToolCall, UsageError, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.controls.control_list import DECLARED, declarations_of
 from agentworld_sim.runtime.world_history import is_switch
@@ -85,6 +85,27 @@ async def test_another_process_switches_under_a_running_world() -> None:
         async with await World.open("w", store=store) as operator:
             await operator.switch_controls(remove=["outage"])
         assert await said(running) == "hi\n"
+
+
+async def test_a_call_that_is_being_answered_meanwhile_is_answered_again() -> None:
+    store, begun, switched = MemoryStore(), asyncio.Event(), asyncio.Event()
+
+    async def slow() -> str:
+        begun.set()
+        await switched.wait()
+        return "hi"
+
+    tool = {"name": "slow", "input_schema": {"type": "object", "properties": {}}}
+    scenario = Scenario.model_validate({"name": "s", "domains": ["mcp"], "tools": [tool]})
+    async with await World.create(scenario, id="w", store=store, answers={"slow": slow}) as running:
+        call = asyncio.create_task(running.step(ToolCall("slow", {})))
+        await begun.wait()
+        async with await World.open("w", store=store) as operator:
+            ref = await operator.switch_controls(add={**OUTAGE, "tool": "slow"})
+        switched.set()
+        turn = await call
+        assert (turn.observation.text, turn.parent) == ("no", ref)
+        assert len(store.lineage(running.ref)) == 2
 
 
 async def test_branches_that_meet_meet_a_switch_made_meanwhile() -> None:
