@@ -47,21 +47,21 @@ def change_fields(
     """The same with the fields changed whose names fit one of the patterns; one for which `change` gives `NOTHING` is
     taken out. In a text that is no JSON, fields are lines such as `name: value`."""
 
-    def fits(name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in fields)
-
     def walk(value: Any) -> Any:
         if isinstance(value, list):
             return [walk(one) for one in cast("list[Any]", value)]
         if not isinstance(value, dict):
             return value
         held = cast("dict[str, Any]", value)
-        made = {name: change(name, one) if fits(name) else walk(one) for name, one in held.items()}
+        made = {
+            name: change(name, one) if fits_one(name, fields) else walk(one)
+            for name, one in held.items()
+        }
         return {name: one for name, one in made.items() if one is not NOTHING}
 
     def line(found: re.Match[str]) -> str:
         before, name, between, text, end = found.groups()
-        if not fits(name):
+        if not fits_one(name, fields):
             return found[0]
         number = _NUMBER.match(text)
         value = json.loads(number[0]) if number else text
@@ -103,8 +103,11 @@ def change_items(observation: Observation, change: Callable[[list[Any]], list[An
     return with_text(changed or observation, "\n".join(lines) + end)
 
 
-def change_texts(observation: Observation, change: Callable[[str], str]) -> Observation:
-    """The same with every text changed, those within structured content too."""
+def change_texts(
+    observation: Observation, change: Callable[[str], str], keep: Sequence[str] = ()
+) -> Observation:
+    """The same with every text changed: the texts of JSON and the names of its fields, or else the text as a whole.
+    Of JSON, fields whose names fit a pattern of `keep` are left alone."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, str):
@@ -112,13 +115,42 @@ def change_texts(observation: Observation, change: Callable[[str], str]) -> Obse
         if isinstance(value, list):
             return [walk(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {name: walk(one) for name, one in cast("dict[str, Any]", value).items()}
+            return {
+                name if fits_one(name, keep) else change(name): one
+                if fits_one(name, keep)
+                else walk(one)
+                for name, one in cast("dict[str, Any]", value).items()
+            }
         return value
 
-    structured = walk(observation.structured)
-    if structured != observation.structured:
-        observation = replace(observation, structured=structured, content=())
-    return with_text(observation, change(observation.text))
+    changed = change_json(observation, walk)
+    if changed is not None and _json_of(observation.text) is not NOTHING:
+        return changed
+    return with_text(changed or observation, change(observation.text))
+
+
+def without_lines(
+    observation: Observation, says: Callable[[str], object], keep: Sequence[str] = ()
+) -> Observation:
+    """The same without the lines, of the text or of the texts of JSON, about which `says` is true; all of a text where it
+    is true of several lines together. Fields whose names fit a pattern of `keep` are left alone."""
+
+    def is_kept(line: str) -> bool:
+        found = _FIELD.match(line)
+        return found is not None and fits_one(found[2], keep)
+
+    def cut(text: str) -> str:
+        lines = [one for one in text.splitlines(keepends=True) if is_kept(one) or not says(one)]
+        if says("".join(one for one in lines if not is_kept(one))):
+            lines = [one for one in lines if is_kept(one)]
+        return "".join(lines)
+
+    return change_texts(observation, cut, keep)
+
+
+def fits_one(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a field's name fits one of the patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _json_of(text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,10 @@ class RateLimit(SelectiveControl):
             answered: list[Any] = [*self.recent(step), step.state.clock_us]
             return step.keep(await next(step), answered=answered)
         return await super().handle(step, next)
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.text),)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         wait_us = self.recent(step)[-self.limit] + self.window_us - step.state.clock_us

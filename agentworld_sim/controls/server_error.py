@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -33,6 +34,10 @@ class ServerError(SelectiveControl):
         known = [f"{one.value} {one.phrase}" for one in HTTPStatus if one == self.status]
         status = known[0] if known else str(self.status or "")
         return ": ".join(filter(None, (status, self.text)))
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.message),) if self.message else ()
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         return step.enforce(failure_of(step, self.message))
