@@ -118,11 +118,8 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     )
     yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
     if usage.controlled + usage.rewritten:
-        yield (
-            "controls",
-            f"{usage.disobeyed} of {usage.controlled} answers disobeyed,"
-            f" {_count_of(usage.rewritten, 'observation')} rewritten by rule",
-        )
+        rewritten = f"{_count_of(usage.rewritten, 'observation')} rewritten by rule"
+        yield "controls", f"{usage.disobeyed} of {usage.controlled} answers disobeyed, {rewritten}"
     if usage.rated:
         yield (
             "confidence",
