@@ -16,6 +16,7 @@ from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
     "bench": "agentworld_sim.cli._bench:bench",
+    "controls": "agentworld_sim.cli._controls:controls",
     "doctor": "agentworld_sim.cli._model_server:doctor",
     "prompt": "agentworld_sim.cli._prompt:prompt",
     "serve": "agentworld_sim.cli._model_server:serve",
@@ -27,6 +28,7 @@ COMMANDS = {
 
 SUMMARIES = {
     "bench": "Measure how right a world model's answers are, without a judge.",
+    "controls": "List faults that a world enforces, and propose some for an agent.",
     "demo": "Watch an agent fix a failing test in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
     "mcp": "Mirror MCP servers and answer their tools from a world.",

@@ -34,11 +34,24 @@ QUADRANTS = {
 module for each: `LostWrite` is `lost-write` in scenarios, in `lost_write.py`."""
 
 
+def _kind_name(class_name: str) -> str:
+    return re.sub(r"(?<=.)(?=[A-Z])", "-", class_name).lower()
+
+
 BUILTIN_KINDS = {
-    re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower(): f"agentworld_sim.controls:{name}"
-    for name in " ".join(QUADRANTS.values()).split()
+    _kind_name(name): f"agentworld_sim.controls:{name}"
+    for names in QUADRANTS.values()
+    for name in names.split()
 }
 """Where each is imported from when it is asked for: thirty dataclasses take longer than all else of a world."""
+
+
+def quadrant_of(kind: str) -> str:
+    """The quadrant of a kind; `other` for those of packages."""
+    own = (
+        quadrant for quadrant, names in QUADRANTS.items() if kind in map(_kind_name, names.split())
+    )
+    return next(own, "other")
 
 
 def _control_class(value: object) -> type[Control]:

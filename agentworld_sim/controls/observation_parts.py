@@ -165,7 +165,8 @@ def _json_of(text: str) -> Any:
 def _as_before(text: str, value: Any) -> str:
     """`value` as JSON in the layout that `text` has."""
     indent = re.search(r"\n( +)", text)
-    between = (",", ":") if not indent and '": ' not in text else None
+    spacious = indent or '": ' in text or ", " in text
+    between = None if spacious else (",", ":")
     made = json.dumps(
         value, ensure_ascii=False, indent=len(indent[1]) if indent else None, separators=between
     )

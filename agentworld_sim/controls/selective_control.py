@@ -69,7 +69,7 @@ class SelectiveControl(Control):
         Raises:
             UsageError: a number is out of its range, or it could never strike.
         """
-        lowest = {**self.lowest, "last_turn": self.first_turn}
+        lowest = {"probability": 0, **self.lowest, "last_turn": self.first_turn}
         for one in fields(self):
             for number in self.nth if one.name == "nth" else [getattr(self, one.name)]:
                 least = lowest.get(one.name, 1)
