@@ -66,13 +66,25 @@ def test_help_says_of_each_command_what_the_command_says() -> None:
 def test_help_teaches_and_names_every_command(agentworld: Run) -> None:
     done = agentworld("--help")
     assert done.returncode == 0
-    names = ("controls", "demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world")
+    names = (
+        "controls",
+        "demo",
+        "doctor",
+        "mcp",
+        "prompt",
+        "serve",
+        "shell",
+        "train",
+        "version",
+        "world",
+    )
     for word in (*names, "agentworld world diff mine --patch"):
         assert word in done.stdout
 
 
 @pytest.mark.parametrize(
-    "command", ["controls", "demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world"]
+    "command",
+    ["controls", "demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world"],
 )
 def test_every_command_has_help(agentworld: Run, command: str) -> None:
     done = agentworld(command, "--help")
