@@ -19,6 +19,7 @@ NOTHING = object()
 """Stands for a field that is not there."""
 
 _FIELD = lazy_compile(r"(?m)^([ \t>*-]*)([\w][\w .-]*?)(\s*[:=]\s*)(\S.*)(\n|$)")
+_PAIR = lazy_compile(r'"([^"\n]*)"(\s*:\s*)("(?:[^"\\\n]|\\.)*(?:"|$)|[^\s,{}\[\]"]+)(\s*,\s*)?')
 _NUMBER = lazy_compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -45,7 +46,7 @@ def change_fields(
     observation: Observation, fields: Sequence[str], change: Callable[[str, Any], Any]
 ) -> Observation:
     """The same with the fields changed whose names fit one of the patterns; one for which `change` gives `NOTHING` is
-    taken out. In a text that is no JSON, fields are lines such as `name: value`."""
+    taken out. In a text that is no JSON, fields are lines such as `name: value`, and what is left of JSON that was cut."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, list):
@@ -76,7 +77,23 @@ def change_fields(
     changed = change_json(observation, walk)
     if changed is not None and _json_of(observation.text) is not NOTHING:
         return changed
-    return with_text(changed or observation, _FIELD.sub(line, observation.text))
+
+    def pair(found: re.Match[str]) -> str:
+        name, between, text, end = found.groups("")
+        if not fits_one(name, fields):
+            return found[0]
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text.strip('"')
+        new = change(name, value)
+        if new == value:
+            return found[0]
+        return "" if new is NOTHING else f'"{name}"{between}{json.dumps(new)}{end}'
+
+    # JSON of which something was cut is none, and has fields all the same.
+    text = _PAIR.sub(pair, _FIELD.sub(line, observation.text))
+    return with_text(changed or observation, text)
 
 
 def change_items(observation: Observation, change: Callable[[list[Any]], list[Any]]) -> Observation:

@@ -260,15 +260,11 @@ async def _answer_and_check(
 
     async def judge_imagined(call: ToolCall, tool: ToolSpec, answer: Answer) -> None:
         await judge(call, tool, answer)
-        reason = (await obedient_observation(controls, step, answer.observation))[1]
+        observation, reason = await obedient_observation(controls, step, answer.observation)
         if controls:
             verdicts.append(CheckVerdict(OBEDIENCE, not reason, reason, attempt))
         if reason:
-            rejected = ObservationRejected(
-                f"the answer to {call.name!r} breaks a control: {reason}"
-            )
-            rejected.reasons, rejected.rewritable = (reason,), True
-            raise rejected
+            raise _disobedience(observation, reason)
 
     answer = await session.answer(replace(step, judge=judge_imagined))
     if answer.observation not in accepted[-1:]:
@@ -279,14 +275,22 @@ async def _answer_and_check(
             raise
     if controls and (answer.observation.provenance in ("imagined", "replayed") or answer.inner):
         observation, reason = await obedient_observation(controls, step, answer.observation)
-        if reason and not observation.text.strip() and observation.structured is None:
-            rejected = ObservationRejected(f"nothing of the answer is left: {reason}")
-            rejected.reasons, rejected.exchanges = (reason,), answer.exchanges
+        if reason and not (rejected := _disobedience(observation, reason)).rewritable:
+            rejected.exchanges = answer.exchanges
             raise rejected
         if reason:
             verdicts.append(CheckVerdict(OBEDIENCE, True, f"rewritten: {reason}", attempt))
-            answer = replace(answer, observation=observation)
+            answer = replace(answer, observation=replace(observation, provenance="enforced"))
     return answer, tuple(verdicts)
+
+
+def _disobedience(obedient: Observation, reason: str) -> ObservationRejected:
+    """Why an imagined answer is refused; `obedient` is what a rule would leave of it."""
+    left = bool(obedient.text.strip()) or obedient.structured is not None
+    what = "the answer breaks a control" if left else "nothing of the answer would be left"
+    rejected = ObservationRejected(f"{what}: {reason} The world is unchanged.")
+    rejected.reasons, rejected.rewritable = (reason,), left
+    return rejected
 
 
 def _with_problem(exchanges: tuple[Exchange, ...], reasons: Sequence[str]) -> tuple[Exchange, ...]:

@@ -67,7 +67,7 @@ async def test_what_disobeys_again_is_rewritten_by_rule_and_counted(
         always(ScriptedReply.observation(DISOBEDIENT)), world={"controls": [OUTAGE]}, reasks=reasks
     )
     turn = await opened.world.step(CALL)
-    assert turn.observation.text == OBEDIENT
+    assert (turn.observation.text, turn.observation.provenance) == (OBEDIENT, "enforced")
     assert len(opened.server.requests) == len(turn.exchanges) == asked
     usage = usage_of([turn])
     assert (usage.controlled, usage.disobeyed, usage.rewritten) == (asked, asked, 1)
@@ -86,10 +86,20 @@ async def test_the_record_is_rewritten_too_when_the_next_reply_cannot_be_read(
 async def test_an_answer_of_which_nothing_would_be_left_is_none(imagining: Open) -> None:
     reply = always(ScriptedReply.observation("503 Service Unavailable"))
     opened = await imagining(reply, world={"controls": [OUTAGE]})
-    with pytest.raises(ObservationRejected, match="nothing of the answer is left") as told:
+    with pytest.raises(ObservationRejected, match="nothing of the answer would be left") as told:
         await opened.world.step(CALL)
-    assert len(told.value.exchanges) == 2
+    assert len(told.value.exchanges) == 4
     assert opened.world.ref == opened.world.root
+
+
+async def test_of_two_answers_the_one_of_which_something_is_left_is_rewritten(
+    imagining: Open,
+) -> None:
+    replies = said(DISOBEDIENT, *["503 Service Unavailable"] * 3)
+    opened = await imagining(replies, world={"controls": [OUTAGE]})
+    turn = await opened.world.step(CALL)
+    assert (turn.observation.text, turn.observation.provenance) == (OBEDIENT, "enforced")
+    assert len(turn.exchanges) == 4
 
 
 async def test_a_call_that_the_control_answers_asks_no_model(imagining: Open) -> None:
