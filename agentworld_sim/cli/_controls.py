@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def controls() -> None:
-    """Faults, delays and wrong answers that a world enforces: kinds, and profiles of several.
+    """List faults that a world enforces, and propose some for an agent.
 
     \b
       agentworld controls list

@@ -24,11 +24,14 @@ class ExpiredToken(SelectiveControl):
     def selects_tool(self, tool: ToolSpec) -> bool:
         return super().selects_tool(tool) and not fnmatchcase(tool.name, self.login)
 
+    def concerns(self, tool: ToolSpec) -> bool:
+        return self.selects_tool(tool) or fnmatchcase(tool.name, self.login)
+
     async def strikes(self, step: StepContext) -> bool:
         token = step.values.get("token")
         if token == "expired":
             return self.selects_tool(step.tool)
-        return token is None and await super().strikes(step)
+        return token is None and self.selects_tool(step.tool) and await super().strikes(step)
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
         answer = await super().handle(step, next)

@@ -17,8 +17,6 @@ class Fault(SelectiveControl):
     allows_streaming: ClassVar[bool] = True
     lowest: ClassVar[Mapping[str, float]] = {"latency_us": 0}
 
-    tool: str
-    """Name of the tools whose calls it strikes, or a pattern (`*`, `?`, `[…]`)."""
     when: Callable[[Mapping[str, Any]], bool] | None = None
     """Whether it strikes a call with these arguments; every call by default."""
     error: str | None = None

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import quote
 
 from agentworld_sim.controls.observation_parts import change_texts, without_lines
@@ -18,6 +18,12 @@ from agentworld_sim.types.turns import Observation
 
 SHORTEST_FACT = 5
 """Letters and digits."""
+
+
+@lru_cache(maxsize=64)
+def _pattern_of(fact: str) -> re.Pattern[str]:
+    words = r"\s+".join(map(re.escape, fact.split()))
+    return re.compile(rf"(?im)^[^\w\n]*{words}[^\w\n]*\n|{words}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +46,7 @@ class HiddenFact(AnswerControl):
 
     def hide(self, text: str) -> str:
         """`text` without the fact."""
-        words = r"\s+".join(map(re.escape, self.fact.split()))
-        return re.sub(rf"(?im)^[^\w\n]*{words}[^\w\n]*\n|{words}", "", text)
+        return _pattern_of(self.fact).sub("", text)
 
     @cached_property
     def disguises(self) -> re.Pattern[str] | None:

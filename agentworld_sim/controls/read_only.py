@@ -18,8 +18,11 @@ class WriteFailure(SelectiveControl):
 
     text: str
     """What a call fails with that would change records."""
-    conditions: Conditions
-    """What holds from the first call on."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """What holds from the first call on."""
+        raise NotImplementedError
 
     def stops_records(self) -> bool:
         """Whether records cannot be written either."""

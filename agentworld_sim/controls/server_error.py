@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
+from http.client import responses
 from typing import ClassVar
 
 from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
@@ -31,8 +31,7 @@ class ServerError(SelectiveControl):
     @property
     def message(self) -> str:
         """What the call fails with."""
-        known = [f"{one.value} {one.phrase}" for one in HTTPStatus if one == self.status]
-        status = known[0] if known else str(self.status or "")
+        status = f"{self.status} {responses.get(self.status, '')}".rstrip() if self.status else ""
         return ": ".join(filter(None, (status, self.text)))
 
     @property

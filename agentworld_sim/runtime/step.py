@@ -68,7 +68,7 @@ class Pipeline:
             self._own = bound(call.name)
         tool = tool or bound(call.name)[0]
         check_arguments(tool, call.arguments)
-        if controls and not all(control.allows_streaming for control in controls):
+        if context.on_delta and not all(control.allows_streaming for control in controls):
             # What a control changes afterwards shall not be read before.
             context = replace(context, on_delta=None)
         self._step = replace(context, tool=tool, instruction=instruction_of(controls))
@@ -113,6 +113,8 @@ class Pipeline:
 
     async def _answer(self, number: int, step: StepContext) -> Answer:
         """The answer of the control of this number, or of the engine behind the last."""
+        while number < len(self._controls) and not self._concerns(number, step.tool):
+            number += 1
         if number == len(self._controls):
             return await self._from_engine(step)
         control = self._controls[number]
@@ -146,6 +148,13 @@ class Pipeline:
             # of it. What it gets from another try is.
             raise failed[-1]
         return replace(answer, observation=replace(answer.observation, provenance="enforced"))
+
+    def _concerns(self, number: int, tool: ToolSpec) -> bool:
+        control = self._controls[number]
+        try:
+            return control.concerns(tool)
+        except Exception as error:
+            raise control_failure(control, error) from error
 
     def _require_possible(self, control: Control, call: ToolCall) -> None:
         try:

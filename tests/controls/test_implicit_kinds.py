@@ -255,11 +255,9 @@ def test_what_is_withheld_is_in_no_part_of_any_json(value: Any) -> None:
     after = change_fields(before, ("a", "b"), lambda name, one: NOTHING)
 
     def names(one: Any) -> set[str]:
-        if isinstance(one, list):
-            return set().union(*map(names, one))
-        if isinstance(one, dict):
-            return set(one).union(*map(names, one.values()))
-        return set()
+        below: Any = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        own: set[str] = {*one} if isinstance(one, dict) else set()
+        return own.union(*(names(each) for each in below))
 
     assert not names(after.structured) & {"a", "b"}
     if isinstance(value, list | dict):
