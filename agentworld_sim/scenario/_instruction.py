@@ -104,14 +104,14 @@ def _read(content: str, text: str) -> tuple[CompiledInstruction | None, list[str
         try:
             ControlSpec.model_validate(written)
         except ValidationError as error:
-            problems.append(f"The control for {quote!r} is wrong: {_told(error)}")
+            problems.append(f"The control for {quote!r} is wrong: {_problems_of(error)}")
         else:
             controls.append(written)
             quotes.append(quote)
     return CompiledInstruction(tuple(controls), tuple(quotes), _rest(text, quotes)), problems
 
 
-def _told(error: ValidationError) -> str:
+def _problems_of(error: ValidationError) -> str:
     told: list[str] = []
     for one in error.errors(include_url=False):
         inner = one.get("ctx", {}).get("error")
@@ -142,15 +142,15 @@ def _fields_of(kind: str = "") -> tuple[dict[str, Any], list[str]]:
 
 def _catalogue() -> str:
     shared = _fields_of()[0]
-    lines = [*_described(shared), "", "The kinds:"]
+    lines = [*_key_lines(shared), "", "The kinds:"]
     for name in BUILTIN_KINDS:
         own = {key: one for key, one in _fields_of(name)[0].items() if one != shared.get(key)}
         summary = " ".join((control_kinds.get(name).__doc__ or "").split())
-        lines += [f"- {name}: {summary}", *_described(own)]
+        lines += [f"- {name}: {summary}", *_key_lines(own)]
     return "\n".join(lines)
 
 
-def _described(fields: Mapping[str, Any]) -> list[str]:
+def _key_lines(fields: Mapping[str, Any]) -> list[str]:
     return [
         f"  - {key}: {' '.join(one.get('description', '').split())}" for key, one in fields.items()
     ]

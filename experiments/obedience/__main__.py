@@ -176,19 +176,19 @@ def count(tally: Tally, number: int, kinds: set[str], turn: Turn) -> None:
     tally.rewritten += len(verdicts) > len(judged)
 
 
-async def run(turns: int) -> dict[str, Any]:
-    """The figures over about so many turns."""
+async def run(turns: int, of_a_world: int = TURNS_OF_A_WORLD) -> dict[str, Any]:
+    """The figures over about so many turns, so many of each world."""
     sets = [*({kind} for kind in ON_ANSWERS), {*ON_ANSWERS}]
     domains = ("mcp", "search", "terminal", "swe", "web", "android", "os")
     ways = [(domain, False) for domain in domains] + [(domain, True) for domain in COMPUTED]
     told: dict[str, Tally] = {}
-    worlds = -(-turns // TURNS_OF_A_WORLD)
+    worlds = -(-turns // of_a_world)
     with ScriptedModelServer(answer) as server:
         for number in range(worlds):
             domain, computed = ways[number % len(ways)]
             kinds = sets[(number // len(ways)) % len(sets)]
             made = await run_world(
-                server.url, domain, kinds, number, TURNS_OF_A_WORLD, computed=computed
+                server.url, domain, kinds, number, of_a_world, computed=computed
             )
             add(
                 told.setdefault(f"{domain}, {'computed' if computed else 'imagined'}", Tally()),
