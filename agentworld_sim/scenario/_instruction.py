@@ -61,7 +61,7 @@ async def compile_instruction(text: str, client: ChatClient) -> CompiledInstruct
     if not text.strip():
         raise UsageError("there is no instruction to compile: give a sentence, or several.")
     messages = [ChatMessage("system", SYSTEM + _catalogue()), ChatMessage("user", text)]
-    schema = _reply_schema()
+    schema = reply_schema()
     for attempt in range(TRIES):
         request = ChatRequest(
             messages=tuple(messages),
@@ -108,7 +108,7 @@ def _read(content: str, text: str) -> tuple[CompiledInstruction | None, list[str
         else:
             controls.append(written)
             quotes.append(quote)
-    return CompiledInstruction(tuple(controls), tuple(quotes), _rest(text, quotes)), problems
+    return CompiledInstruction(tuple(controls), tuple(quotes), rest_of(text, quotes)), problems
 
 
 def _problems_of(error: ValidationError) -> str:
@@ -120,7 +120,7 @@ def _problems_of(error: ValidationError) -> str:
     return "; ".join(told)
 
 
-def _rest(text: str, quotes: Sequence[str]) -> tuple[str, ...]:
+def rest_of(text: str, quotes: Sequence[str]) -> tuple[str, ...]:
     """What of a text none of the quotes covers."""
     plain = " ".join(text.split())
     covered = [False] * len(plain)
@@ -156,7 +156,7 @@ def _key_lines(fields: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _reply_schema() -> dict[str, Any]:
+def reply_schema() -> dict[str, Any]:
     parts = [_part_schema(NONE, {}, [])]
     parts += [_part_schema(kind, *_fields_of(kind)) for kind in BUILTIN_KINDS]
     whole = {"parts": {"type": "array", "items": {"anyOf": parts}}}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agentworld_sim import Control, Observation, StepContext, ToolCall, ToolSpec
+from agentworld_sim import Control, Observation, StepContext, ToolCall
 from agentworld_sim.controls import (
     AdversarialText,
     HiddenFact,
@@ -205,12 +205,7 @@ def test_however_a_fact_is_spelled_it_is_not_read(
 
 def _without_the_fact(observation: Observation) -> Observation:
     """As a world does it: what a model may not write is cut, and then what the control hides."""
-    step: Any = StepContext(
-        call=CALL,
-        tool=ToolSpec(name="weather"),
-        **dict.fromkeys(("state", "blobs", "history", "failures", "state_at"), None),
-        seed=0,
-    )
+    step: Any = None  # nobody looks at it
     made = asyncio.run(AlwaysStrikes(name="secret", fact=FACT).obedient(step, observation))
     return change_texts(made, SECRET.hide)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import jsonschema
@@ -15,14 +15,27 @@ from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.scripted import ModelRequest, Script, ScriptedModelServer
 from agentworld_sim.scenario import CompiledInstruction, Scenario, compile_instruction
-from agentworld_sim.scenario._instruction import _reply_schema, _rest
+from agentworld_sim.scenario._instruction import reply_schema, rest_of
 from tests.properties import examples
 
 TEXT = "The third search fails with a 503, and never show the price. Be grumpy."
-SEARCH = {"quote": "The third search fails with a 503", "kind": "server-error", "tool": "search"}
-SEARCH |= {"status": 503, "nth": [3]}
-PRICE = {"quote": "never show the price", "kind": "withheld-field", "fields": ["price"]}
+SEARCH: dict[str, Any] = {
+    "quote": "The third search fails with a 503",
+    "kind": "server-error",
+    "tool": "search",
+    "status": 503,
+    "nth": [3],
+}
+PRICE: dict[str, Any] = {
+    "quote": "never show the price",
+    "kind": "withheld-field",
+    "fields": ["price"],
+}
 GRUMPY = {"quote": "Be grumpy", "kind": "none"}
+
+
+def always(text: str) -> Callable[[ModelRequest], str]:
+    return lambda _: text
 
 
 def reply(*parts: dict[str, Any]) -> str:
@@ -95,8 +108,8 @@ async def test_a_control_that_is_wrong_is_asked_for_again_with_the_reason(
 
 
 async def test_one_that_stays_wrong_counts_as_not_written(compiled: Any) -> None:
-    wrong = {**PRICE, "fields": []}
-    made, asked = await compiled(lambda _: reply(SEARCH, {**wrong, "mode": 1}))
+    wrong: dict[str, Any] = {**PRICE, "fields": []}
+    made, asked = await compiled(always(reply(SEARCH, {**wrong, "mode": 1})))
     assert len(asked) == 3
     assert [one["kind"] for one in made.controls] == ["server-error"]
     assert made.unenforced == ("and never show the price", "Be grumpy")
@@ -104,7 +117,7 @@ async def test_one_that_stays_wrong_counts_as_not_written(compiled: Any) -> None
 
 async def test_answers_that_are_no_json_are_a_failure(compiled: Any) -> None:
     with pytest.raises(ModelFailure, match="wrote no controls in 3 tries"):
-        await compiled(lambda _: "I cannot.")
+        await compiled(always("I cannot."))
 
 
 async def test_no_instruction_is_a_mistake_and_asks_nobody(compiled: Any) -> None:
@@ -113,7 +126,7 @@ async def test_no_instruction_is_a_mistake_and_asks_nobody(compiled: Any) -> Non
 
 
 def test_every_kind_can_be_written_in_the_schema_of_the_reply() -> None:
-    jsonschema.Draft202012Validator.check_schema(_reply_schema())
+    jsonschema.Draft202012Validator.check_schema(reply_schema())
 
 
 @settings(max_examples=examples(150))
@@ -123,7 +136,7 @@ def test_every_word_is_quoted_or_left(parts: list[str], data: st.DataObject) -> 
     plain = " ".join(text.split())
     start, end = sorted(data.draw(st.integers(0, len(plain))) for _ in range(2))
     quotes = [plain[start:end]] if plain[start:end].strip() else []
-    left = "".join(_rest(text, quotes))
+    left = "".join(rest_of(text, quotes))
     for quote in quotes:
         plain = plain.replace(quote, "\0")
     letters = [one for one in plain if one in "abx"]
