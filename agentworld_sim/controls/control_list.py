@@ -160,7 +160,7 @@ def instruction_of(controls: Sequence[Control]) -> str:
             lines.append(control.describe())
         except Exception as error:
             raise control_failure(control, error) from error
-    return "\n".join(line for line in lines if line)
+    return "\n".join(f"{line[0].upper()}{line[1:]}" for line in lines if line)
 
 
 OBEDIENCE = "controls"

@@ -123,12 +123,10 @@ def change_items(observation: Observation, change: Callable[[list[Any]], list[An
 def change_texts(
     observation: Observation, change: Callable[[str], str], keep: Sequence[str] = ()
 ) -> Observation:
-    """The same with every text changed: the texts of JSON and the names of its fields, or else the text as a whole.
-    Of JSON, fields whose names fit a pattern of `keep` are left alone."""
+    """The same with every text changed, the names of fields and what numbers look like too. Of JSON, fields whose names fit
+    a pattern of `keep` are left alone."""
 
     def walk(value: Any) -> Any:
-        if isinstance(value, str):
-            return change(value)
         if isinstance(value, list):
             return [walk(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
@@ -138,8 +136,14 @@ def change_texts(
                 else walk(one)
                 for name, one in cast("dict[str, Any]", value).items()
             }
-        return value
+        if isinstance(value, str):
+            return change(value)
+        shown = json.dumps(value)
+        return value if change(shown) == shown else change(shown)
 
+    blocks = [dict(block) for block in observation.content]
+    if walk(blocks) != blocks:
+        observation = replace(observation, content=())
     changed = change_json(observation, walk)
     if changed is not None and _json_of(observation.text) is not NOTHING:
         return changed

@@ -59,6 +59,8 @@ def document() -> str:
             if value != shared["properties"].get(key)
         }
         parts.append(f"\n### {name}\n\n{' '.join((kind.__doc__ or '').split())}\n")
+        if issubclass(kind, SelectiveControl) and kind.only_in:
+            parts.append(f"\nIn the domains {', '.join(kind.only_in)} alone.\n")
         if own:
             parts.append("\n" + _table(own, schema))
     packs = ", ".join(f"`{name}` ({len(texts)})" for name, texts in adversarial_packs().items())

@@ -28,7 +28,7 @@ from agentworld_sim.controls import (
     WrongValue,
 )
 from agentworld_sim.controls.adversarial_text import adversarial_packs
-from agentworld_sim.controls.observation_parts import NOTHING, change_fields
+from agentworld_sim.controls.observation_parts import NOTHING, change_fields, change_texts
 from agentworld_sim.controls.wrong_value import plausible_value
 from agentworld_sim.types import ToolCall
 from tests.controls.records import (
@@ -42,6 +42,14 @@ from tests.controls.records import (
     texts,
 )
 from tests.properties import examples
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda below: (
+        st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abcd"), below, max_size=3)
+    ),
+    max_leaves=12,
+)
 
 
 async def test_a_stale_read_sees_what_was_there_some_turns_ago() -> None:
@@ -199,6 +207,25 @@ async def test_a_hidden_fact_is_told_by_the_tool_that_reveals_it_alone() -> None
         assert said == [REPORT.replace("code word: swordfish\n", ""), '["code word: swordfish"]']
 
 
+@settings(max_examples=examples(150))
+@given(JSON, st.sampled_from(["ü", 'a"b', "12.5", "code word"]), st.booleans())
+def test_a_hidden_fact_is_in_no_part_of_any_answer(value: Any, fact: str, ascii_only: bool) -> None:
+    number = [float(fact)] if fact == "12.5" else []
+    told = {"said": value, fact: number, "note": f"it is {fact.upper()}!", "list": [fact, *number]}
+    before = Observation(
+        text=json.dumps(told, ensure_ascii=ascii_only),
+        structured=told,
+        content=({"type": "text", "text": fact}, {"type": "text", "text": "other"}),
+    )
+    after = change_texts(before, HiddenFact(name="h", fact=fact).hide)
+    assert fact not in json.dumps(after.structured, ensure_ascii=False).replace('\\"', '"').lower()
+    assert (
+        fact
+        not in json.dumps(json.loads(after.text), ensure_ascii=False).replace('\\"', '"').lower()
+    )
+    assert after.content == ()
+
+
 async def test_an_adversarial_text_is_marked_in_the_record() -> None:
     pack = adversarial_packs()["exfiltration"]
     async with await records(AdversarialText(name="a", pack="exfiltration")) as world:
@@ -239,15 +266,6 @@ def test_what_would_change_nothing_is_refused(make: Any, problem: str) -> None:
     assert problem in str(raised.value)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda below: (
-        st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abcd"), below, max_size=3)
-    ),
-    max_leaves=12,
-)
-
-
 @settings(max_examples=examples(150))
 @given(JSON)
 def test_what_is_withheld_is_in_no_part_of_any_json(value: Any) -> None:
@@ -255,9 +273,9 @@ def test_what_is_withheld_is_in_no_part_of_any_json(value: Any) -> None:
     after = change_fields(before, ("a", "b"), lambda name, one: NOTHING)
 
     def names(one: Any) -> set[str]:
-        below: Any = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        own: set[str] = {*one} if isinstance(one, dict) else set()
-        return own.union(*(names(each) for each in below))
+        own: dict[str, Any] = one if isinstance(one, dict) else {}
+        below: list[Any] = one if isinstance(one, list) else [*own.values()]
+        return set(own).union(*map(names, below))
 
     assert not names(after.structured) & {"a", "b"}
     if isinstance(value, list | dict):

@@ -25,6 +25,7 @@ from agentworld_sim import (
     World,
 )
 from agentworld_sim.controls import (
+    DiskFull,
     Fault,
     SelectiveControl,
     ServerError,
@@ -209,6 +210,10 @@ async def test_branches_that_merge_count_what_they_struck(calls: list[ToolCall],
             [{"kind": "server-error", "name": "a", "tool": "reprot"}],
             "controls[0].tool: no tool of this scenario is named 'reprot'. Did you mean 'report'?",
         ),
+        (
+            [{"kind": "disk-full", "name": "a", "domain": "search"}],
+            "domain of the control 'a' is 'search': it never strikes there. It does in: mcp, terminal",
+        ),
         (["flaky-apy"], "Did you mean 'flaky-api'? Profiles: flaky-api, "),
         ([{"kind": "flaky-api", "polls": 3}], "controls[0].polls: unknown key."),
         ([{"kind": "pagination", "name": "p", "size": 0}], "size of the control 'p' is 0: give 1"),
@@ -242,13 +247,13 @@ def test_controls_that_leave_calls_for_one_another_may_stand(controls: list[Any]
     assert records_scenario(*controls).controls
 
 
-async def test_a_kind_for_other_domains_is_refused() -> None:
-    class OnScreens(ServerError):
-        only_in = ("android", "os")
-
-    with pytest.raises(UsageError, match=r"it never strikes there\. It does in: android, os"):
-        OnScreens(name="a", domain="mcp")
-    assert not OnScreens(name="a").selects_tool(ToolSpec(name="x", domain="mcp"))
+def test_a_kind_that_cannot_strike_in_a_scenarios_domains_is_refused() -> None:
+    written = {"name": "a", "domains": ["search"], "controls": [{"kind": "read-only", "name": "r"}]}
+    with pytest.raises(
+        ValueError, match=r"it strikes in mcp, terminal, swe, os alone, and the domains are: search"
+    ):
+        Scenario.model_validate(written)
+    assert not DiskFull(name="a").concerns(ToolSpec(name="x", domain="web"))
 
 
 async def test_a_profile_is_named_like_a_kind_in_scenarios_and_by_processes() -> None:
