@@ -19,6 +19,7 @@ MODULES = (
     "mcp",
     "mcp_http",
     "model",
+    "answer_parts",
     "fidelity",
 )
 TRAINING = ("masking", "gspo_step", "rollouts")

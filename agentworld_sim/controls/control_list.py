@@ -7,10 +7,11 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from agentworld_sim.controls.observation_parts import without_lines
-from agentworld_sim.errors import ControlFailure, UsageError
+from agentworld_sim.errors import ControlFailure, UsageError, nearest
 from agentworld_sim.ports import Control, StepContext
 from agentworld_sim.ports.steps import PREFIX
 from agentworld_sim.registry import Registry
@@ -79,6 +80,11 @@ DECLARED = f"{PREFIX}:declared"
 such a name."""
 
 
+def declarations_of(state: WorldState) -> Sequence[Mapping[str, Any]]:
+    """The controls that a state declares, as a scenario writes them."""
+    return state.values.get(DECLARED) or ()
+
+
 ReadDeclared = Callable[[Sequence[Mapping[str, Any] | str]], Iterable[Control]]
 """Makes controls of what a scenario writes of them; a text is the name of a profile."""
 
@@ -119,6 +125,35 @@ class ControlList:
             _require_own_names(read[1])
             self._read = read
         return read[1]
+
+    def values_after_switch(
+        self, state: WorldState, add: Sequence[Mapping[str, Any]], remove: Sequence[str]
+    ) -> dict[str, Any]:
+        """The values of `state` that change when declared controls are added behind the others and those are
+        removed that have one of these names, or patterns (`flaky-api-*`), with all they kept.
+
+        Raises:
+            UsageError: two have one name, or none has one of these.
+        """
+        declared = declarations_of(state)
+        left = dict(zip((one.name for one in self._read_declared(declared)), declared, strict=True))
+        values: dict[str, Any] = {}
+        for pattern in remove:
+            gone = [name for name in left if name == pattern or fnmatchcase(name, pattern)]
+            if not gone:
+                raise UsageError(
+                    f"no control {pattern!r} is declared here.{nearest(pattern, left)} Declared:"
+                    f" {', '.join(left) or 'none'}. A control that a process gave its world ends with"
+                    " that process."
+                )
+            for name in gone:
+                del left[name]
+                own = f"{PREFIX}{name}"
+                keys = (key for key in state.values if key == own or key.startswith(f"{own}/"))
+                values.update(dict.fromkeys(keys))
+        after = [*left.values(), *add]
+        _require_own_names((*self.local, *self._read_declared(after)))
+        return {**values, DECLARED: after or None}
 
 
 def _require_own_names(controls: Sequence[Control]) -> None:

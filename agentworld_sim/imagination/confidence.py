@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,9 +19,15 @@ from agentworld_sim.types.json import canonical_json
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 OUTVOTED = "more of the answers to the same question agreed on another one"
 """Why an answer was not used that another one outnumbered."""
 
+SECOND_LOOK = 2**20
+"""Between the seeds of first and second look."""
+
+USUAL_LOGPROB = -0.3
 
 ROUNDS = 5000
 DECAY = 1e-4
@@ -53,9 +60,10 @@ class Signals:
             refused=sum(bool(one.problem) for one in exchanges) - outvoted,
         )
 
-    def numbers(self) -> tuple[float, ...]:
+    def numbers(self, usual_logprob: float) -> tuple[float, ...]:
+        """As a regression takes them; `usual_logprob` where the server does not tell one."""
         # A logarithm below -3 is no less sure than one of -3: both are guesses.
-        logprob = 0.0 if self.logprob is None else max(self.logprob, -3.0)
+        logprob = usual_logprob if self.logprob is None else max(self.logprob, -3.0)
         return (logprob, self.agreement, float(min(self.refused, 3)))
 
 
@@ -65,12 +73,14 @@ class Calibration:
 
     weights: tuple[float, ...] = (2.0, 3.0, -0.7)
     bias: float = -1.0
+    usual_logprob: float = USUAL_LOGPROB
+    """Taken for an answer of which the server does not tell it: the mean of those it was fitted on."""
     about: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The model and the transitions it was fitted on, for people."""
 
     def confidence(self, signals: Signals) -> float:
         """From 0 to 1."""
-        sum_ = self.bias + sum(map(_product, self.weights, signals.numbers()))
+        sum_ = self.bias + sum(map(_product, self.weights, signals.numbers(self.usual_logprob)))
         return 1.0 / (1.0 + math.exp(-sum_))
 
     @classmethod
@@ -84,7 +94,9 @@ class Calibration:
             raise UsageError(
                 "a calibration needs right answers and wrong ones, and all of these are alike."
             )
-        rows = [((1.0, *signals.numbers()), float(right)) for signals, right in observed]
+        told = [signals.logprob for signals, _ in observed if signals.logprob is not None]
+        usual = sum(told) / len(told) if told else USUAL_LOGPROB
+        rows = [((1.0, *signals.numbers(usual)), float(right)) for signals, right in observed]
         values = [0.0] * len(rows[0][0])
         for _ in range(ROUNDS):
             slopes = [DECAY * value for value in values]
@@ -95,7 +107,7 @@ class Calibration:
                     for slope, one in zip(slopes, numbers, strict=True)
                 ]
             values = [value - slope for value, slope in zip(values, slopes, strict=True)]
-        return cls(tuple(values[1:]), values[0], about)
+        return cls(tuple(values[1:]), values[0], usual, about)
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -109,7 +121,8 @@ class Calibration:
         """
         try:
             value = cast("dict[str, Any]", json.loads(path.read_text("utf-8")))
-            return cls(tuple(map(float, value["weights"])), float(value["bias"]), value["about"])
+            weights, bias, usual = value["weights"], value["bias"], value["usual_logprob"]
+            return cls(tuple(map(float, weights)), float(bias), float(usual), value["about"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"{str(path)!r} is no calibration ({error}). `agentworld bench calibrate` writes one."
@@ -169,6 +182,7 @@ class ConfidenceImaginer:
         self._calibration = calibration
         self._threshold = threshold
         self._second = second
+        self._told = False
 
     async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         first = self._rate(await self._inner.ask(question, context))
@@ -184,13 +198,22 @@ class ConfidenceImaginer:
             )
             failure.exchanges = passed
             raise failure
+        # With another seed: the same model would say the same again.
+        context = replace(context, seed=context.seed + SECOND_LOOK, on_delta=None)
         second = await self._second.ask(question, context)
         return replace(second, exchanges=(*passed, *second.exchanges))
 
     def _rate(self, answer: ImaginedValue[T]) -> ImaginedValue[T]:
         if not answer.exchanges:
             return answer
-        sure = round(self._calibration.confidence(Signals.of(answer.exchanges)), 4)
+        signals = Signals.of(answer.exchanges)
+        if signals.logprob is None and not self._told:
+            self._told = True
+            logger.warning(
+                "the model server tells no log-probabilities: confidence rests on agreement and on"
+                " answers that were refused"
+            )
+        sure = round(self._calibration.confidence(signals), 4)
         last = replace(answer.exchanges[-1], confidence=sure)
         return replace(answer, exchanges=(*answer.exchanges[:-1], last))
 

@@ -108,10 +108,15 @@ def reply_fault(
     cut = reply.finish_reason == "length"
     if not parsed.tagged and not parsed.text.strip():
         return _empty(reply, parsed, cut=cut)
-    if cut and not parsed.closed and (fault := _cut(reply)) and not _is_json(parsed, enforced):
+    if (
+        cut
+        and not parsed.closed
+        and (fault := _cut(reply))
+        and not (enforced and is_json(parsed.text))
+    ):
         return fault
     if enforced:
-        return None if _is_json(parsed, enforced) else _not_json(parsed)
+        return None if is_json(parsed.text) else _not_json(parsed)
     return _thinking_fault(parsed, known) or _prose(parsed, known)
 
 
@@ -146,8 +151,9 @@ def _ending() -> str:
     )
 
 
-def _is_json(parsed: ParsedReply, enforced: bool) -> bool:
-    return enforced and _json_problem(parsed.text) is None
+def is_json(text: str) -> bool:
+    """Whether a text is JSON, to the letter of its standard."""
+    return _json_problem(text) is None
 
 
 def _not_json(parsed: ParsedReply) -> str:

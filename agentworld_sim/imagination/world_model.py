@@ -25,7 +25,7 @@ from agentworld_sim.imagination.conversation import (
 )
 from agentworld_sim.imagination.parsing import Listener, ParsedReply, parse_reply
 from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
+from agentworld_sim.imagination.reply_validation import is_json, loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import ModelSettings
@@ -77,13 +77,14 @@ class ModelImaginer:
         self._writer = PromptWriter(model.prompts, prompt_context)
 
     async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
+        prompt = question.prompt()
+        if prompt.records and not self._model.settings.history:
+            prompt = replace(prompt, parts=prompt.parts[-1:])
         loop = AskLoop(
             model=self._model,
             question=question,
             context=context,
-            conversation=self._writer.conversation(
-                question.prompt(), context.instruction, context.examples
-            ),
+            conversation=self._writer.conversation(prompt, context.instruction, context.examples),
             known=_known_messages(await context.history()),
             on_delta=context.on_delta if question.streams else None,
         )
@@ -149,6 +150,8 @@ class AskLoop(Generic[T]):
         parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
         fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
         self._record(messages, reply, parsed)
+        if reply.enforced and reply.finish_reason == "stop" and not is_json(parsed.text):
+            self.model.client.distrust_schemas()
         if fault is not None:
             return self._refuse(fault)
         try:
@@ -350,6 +353,8 @@ class WorldModel:
             prompts = PromptSet.default() if folder is None else PromptSet.load(folder)
         self.prompts = prompts
         self.client = ChatClient(settings)
+        second = settings.second
+        self.second = None if second is None else WorldModel(second, prompts)
         self._users: WeakSet[object] = WeakSet()
 
     @classmethod
@@ -402,8 +407,11 @@ class WorldModel:
         Raises:
             UsageError: a file that the settings name cannot be read.
         """
+        from agentworld_sim.imagination.parts import with_parts
+
         model = self.with_limits(**(limits or {}))
-        return with_parts(ModelImaginer(model, prompt_context), model.settings, prompt_context)
+        second = self.second and self.second.imaginer(prompt_context, limits)
+        return with_parts(ModelImaginer(model, prompt_context), model.settings, second)
 
     def acquire(self, user: object) -> None:
         """Says that `user` uses it."""
@@ -413,40 +421,13 @@ class WorldModel:
         """Says that `user` does not use it any more; the last one closes the connections."""
         self._users.discard(user)
         if not self._users:
-            await self.client.close()
+            await self.close()
 
     async def close(self) -> None:
         """Closes the connections of the running event loop. It can still be used."""
         await self.client.close()
-
-
-def with_parts(
-    imaginer: Imaginer, settings: ModelSettings, prompt_context: PromptContext | None
-) -> Imaginer:
-    """An imaginer with what the settings put around it. Each part is imported where it is wanted."""
-    if settings.examples is not None:
-        from agentworld_sim.imagination.examples import ExampleImaginer, ExampleLibrary
-
-        library = ExampleLibrary.load(settings.examples)
-        imaginer = ExampleImaginer(imaginer, library, settings.example_count)
-    if settings.samples == 1 and settings.calibration is None and not settings.threshold:
-        return imaginer
-    from agentworld_sim.imagination.confidence import (
-        AgreementImaginer,
-        Calibration,
-        ConfidenceImaginer,
-    )
-
-    if settings.samples > 1:
-        imaginer = AgreementImaginer(imaginer, settings.samples)
-    path = settings.calibration
-    second = WorldModel.find(url=settings.second_url or settings.url, model=settings.second_model)
-    return ConfidenceImaginer(
-        imaginer,
-        Calibration() if path is None else Calibration.load(path),
-        threshold=settings.threshold,
-        second=second.imaginer(prompt_context) if second and settings.second_model else None,
-    )
+        if self.second is not None:
+            await self.second.close()
 
 
 @lru_cache(maxsize=16)

@@ -258,6 +258,16 @@ class ChatClient:
         )
         return reply
 
+    def distrust_schemas(self) -> None:
+        """Sends no schema from now on: the server took one and did not hold its answer to it."""
+        if "response_format" not in self._quirks.dropped:
+            logger.warning(
+                "%s takes schemas and does not hold answers to them; none is sent from now on, and"
+                " answers are held to them here",
+                self._server.failures.place,
+            )
+            self._quirks |= ServerQuirks(frozenset({"response_format"}))
+
     def _remember(self, quirks: ServerQuirks) -> None:
         """Keeps what was left out of a request that was then answered."""
         known = self._quirks

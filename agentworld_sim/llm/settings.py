@@ -69,10 +69,11 @@ class ModelSettings:
     cache_entries: int = 4_096
     """Replies kept for equal requests; 0 keeps none."""
     examples: Path | None = None
-    """A file of calls that the real system answered (`agentworld bench examples`): those most like a call are
-    told with it."""
-    example_count: int = 3
-    """How many of them."""
+    """A file of calls that the real system answered (`agentworld bench examples`): three are told with a call."""
+    example_choice: Literal["likest", "fixed"] = "likest"
+    """Whether those most like the call are told, or the same with every call of a tool."""
+    history: bool = True
+    """Whether earlier turns are told beside the records that a call needs; without records they always are."""
     samples: int = 1
     """How often each question is asked; what most of the answers say is taken."""
     calibration: Path | None = None
@@ -89,9 +90,8 @@ class ModelSettings:
     def __post_init__(self) -> None:
         require_url(self.url)
         at_least = dict.fromkeys(("reasks", "retries", "cache_entries"), 0)
-        at_least |= dict.fromkeys(("samples", "example_count"), 1)
         limits = ("max_tokens", "concurrency", "thinking_tokens", "context_tokens", "token_budget")
-        at_least |= dict.fromkeys(limits, 1)
+        at_least |= dict.fromkeys((*limits, "samples"), 1)
         for name, least in at_least.items():
             value = getattr(self, name)
             if value is not None and value < least:
@@ -102,7 +102,29 @@ class ModelSettings:
     @property
     def asks_logprobs(self) -> bool:
         """Whether something wants to know how likely an answer's tokens were."""
-        return self.logprobs or self.calibration is not None or self.threshold > 0
+        return self.logprobs or self.rates_answers
+
+    @property
+    def rates_answers(self) -> bool:
+        """Whether answers get a confidence."""
+        return self.samples > 1 or self.calibration is not None or self.threshold > 0
+
+    @property
+    def second(self) -> ModelSettings | None:
+        """How the second model is asked: as the first, but once, and it thinks; its answer is taken however sure."""
+        if not self.second_model:
+            return None
+        return replace(
+            self,
+            url=self.second_url or self.url,
+            model=self.second_model,
+            thinking=True,
+            samples=1,
+            calibration=None,
+            threshold=0.0,
+            second_url="",
+            second_model="",
+        )
 
     @classmethod
     def find(

@@ -312,3 +312,16 @@ async def test_false_is_no_model_whatever_the_environment_names(
         assert world.model is None
         async with await World.open(world.id, store=world.store, model=False) as again:
             assert again.model is None
+
+
+async def test_a_switch_of_controls_is_replayed_at_its_place(studio: Studio) -> None:
+    outage = {"kind": "fault", "name": "outage", "tool": "weather", "error": "no", "times": 1}
+    refs: list[str] = []
+    for mode in ("once", "replay"):
+        async with studio.open(mode, numbered) as one:
+            first = await one.ask()
+            await one.world.switch_controls(add=[outage])
+            assert [await one.ask(), await one.ask() != first] == ["no", True]
+            await one.end()
+            refs.append(one.world.ref)
+    assert refs[0] == refs[1]
