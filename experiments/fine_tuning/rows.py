@@ -1,0 +1,105 @@
+"""From recorded transitions to training rows: what a world sends a model, and what it should have answered.
+
+    python -m experiments.fine_tuning.rows bfcl.jsonl --into runs/fine-tuned-smollm2
+
+The world asks a scripted server that knows the answers, so a row is what a served model is sent, to the letter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from agentworld_sim.bench.run import examples_from, run, settings_of
+from agentworld_sim.bench.transitions import Transition, TransitionSet
+from agentworld_sim.errors import WorldFailure
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
+from agentworld_sim.scoring import Message, PredictionSample
+from agentworld_trainers.data import write_rows
+
+PROMPTS: Final = Path(__file__).with_name("prompts")
+"""Two sentences: what a small model is to do, it learns from the rows."""
+
+SETTINGS: Final = ModelSettings(
+    url="http://127.0.0.1:8000/v1",
+    prompts=PROMPTS,
+    thinking=False,
+    history=False,
+    # Most rows have fewer than 1,000 tokens then: what a CPU can train on in minutes.
+    context_tokens=1_536,
+    max_tokens=256,
+    temperature=0.0,
+    reasks=0,
+    structured="off",
+    logprobs=True,
+    cache_entries=0,
+)
+"""How the models of these experiments are asked, in training and in measuring."""
+
+
+@click.command()
+@click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--into", required=True, type=click.Path(path_type=Path), help="A recipe's `output`.")
+def main(recordings: Sequence[Path], into: Path) -> None:
+    """Writes rows of what may be learnt from, as the training stage `sft` reads them."""
+    transitions = list(TransitionSet.load(recordings).transitions("train"))
+    written = write_rows(into / "data" / "sft.jsonl", rows_of(transitions))
+    click.echo(f"{into}: {written:,} rows")
+
+
+def rows_of(transitions: Sequence[Transition]) -> Iterator[PredictionSample]:
+    """One row for every transition whose answer is not too long.
+
+    Raises:
+        WorldFailure: the true answer to one does not count as right.
+    """
+    answers = [
+        example.reply(with_operations=True) for example in examples_from(transitions)
+    ]
+
+    def reply(request: ModelRequest) -> str:
+        return f"<predicted_observation>\n{answers[request.index]}\n</predicted_observation>"
+
+    with ScriptedModelServer(reply) as served, tempfile.TemporaryDirectory() as folder:
+        model = WorldModel(replace(SETTINGS, url=served.url))
+        asked = run(
+            transitions,
+            model.imaginer(),
+            Path(folder) / "run.jsonl",
+            settings=settings_of(model),
+            # One after the other, so that requests come in the order of transitions.
+            sessions_at_once=1,
+        )
+        scores = asyncio.run(asked)
+        requests = served.requests
+    for transition, answer, row, request in zip(
+        transitions, answers, scores, requests, strict=True
+    ):
+        if row.refused:
+            # Longer than the model may answer.
+            continue
+        if not row.score.right:
+            raise WorldFailure(f"{transition.id}: the true answer did not count as right")
+        yield PredictionSample(
+            id=transition.id,
+            task=transition.session.task,
+            trajectory=transition.session.task,
+            turn=transition.place + 1,
+            domain="mcp",
+            messages=tuple(
+                Message(role=one["role"], content=one["content"]) for one in request.messages
+            ),
+            observation=answer,
+        )
+
+
+if __name__ == "__main__":
+    main()
