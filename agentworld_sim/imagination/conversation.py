@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.domains.text import fence
-from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, escape_markers
+from agentworld_sim.imagination.prompt_set import COMMAND, TAG, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
-from agentworld_sim.ports import Part, Prompt, PromptContext
+from agentworld_sim.ports import Part, Prompt, PromptContext, PromptExample
 from agentworld_sim.redaction.environment import mask_secrets
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
@@ -67,8 +67,8 @@ class Conversation:
     initial_state: str = ""
     records: str = ""
     """Records of the world that matter for the last turn; told with it, and never again."""
-    examples: str = ""
-    """Calls like the last one and what was answered; told with it, and never again."""
+    examples: tuple[PromptExample, ...] = ()
+    """Calls like the last one; told before it as turns of their own, and never again."""
     secrets: frozenset[str] = frozenset()
     """Texts that must not be told."""
     memory: dict[int, WrittenPart] = field(default_factory=dict[int, WrittenPart])
@@ -83,25 +83,25 @@ class Conversation:
             correction: Why an earlier answer to this very turn was refused.
         """
         room = int((budget_tokens - tokens(self.system)) * RECORDS_SHARE)
-        told = (("Similar calls", self.examples), ("Records", _head(self.records, room)))
-        beside = [
-            f"**{heading}:**\n{fence(escape_markers(text))}" for heading, text in told if text
-        ]
-        budget_tokens = max(1, budget_tokens - sum(map(tokens, beside)))
+        records = _head(self.records, room)
+        examples = [message for one in self.examples for message in self._example(one)]
+        beside = tokens(records) + sum(tokens(one.content) + MESSAGE_TOKENS for one in examples)
+        budget_tokens = max(1, budget_tokens - beside)
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
         messages = [ChatMessage("system", self.system)]
         for place in range(first, len(self.parts)):
             written = self._write(place)
-            cut = place == first > 0
-            asked = (
-                escape_markers(self._user_message(place, digest_tokens)) if cut else written.asked
-            )
+            digest = digest_tokens if place == first > 0 else 0
+            if written.said is None:
+                # Behind everything that stays as it is, for the server's prefix cache.
+                messages += examples
+                asked = escape_markers(self._user_message(place, digest, records))
+                messages.append(ChatMessage("user", asked))
+                continue
+            asked = escape_markers(self._user_message(place, digest)) if digest else written.asked
             messages.append(ChatMessage("user", asked))
-            if written.said is not None:
-                messages.append(ChatMessage("assistant", written.said))
-        if beside:
-            messages[-1] = ChatMessage("user", "\n\n".join((messages[-1].content, *beside)))
+            messages.append(ChatMessage("assistant", written.said))
         if correction:
             last = messages[-1]
             messages[-1] = ChatMessage("user", f"{last.content}\n\n{correction_text(correction)}")
@@ -124,7 +124,24 @@ class Conversation:
         written = self.memory[place] = WrittenPart(part, previous, asked, said, size)
         return written
 
-    def _user_message(self, place: int, digest_tokens: int = 0) -> str:
+    def _example(self, example: PromptExample) -> tuple[ChatMessage, ChatMessage]:
+        """A call of another session as two messages: smaller models go on with a conversation, and lose an example
+        that stands inside of a message."""
+        sections = ["### Similar Call of Another Session"]
+        if example.records:
+            sections.append(_records_section(example.records))
+        sections.append(self._action_section(example.call))
+        reply = f"<{TAG}>\n{escape_markers(example.reply)}\n</{TAG}>"
+        return (
+            ChatMessage("user", escape_markers("\n".join(sections))),
+            ChatMessage("assistant", reply),
+        )
+
+    def _action_section(self, action: str) -> str:
+        language = self.domain.fence
+        return f"**Action:**\n{fence(action, language) if language else action}"
+
+    def _user_message(self, place: int, digest_tokens: int = 0, records: str = "") -> str:
         """The user message of a turn; with a digest when those before it are left out."""
         part = self.parts[place]
         sections = [f"### Turn {part.number}"]
@@ -133,8 +150,9 @@ class Conversation:
         state = self._state(place, digest_tokens)
         if state:
             sections.append(f"**Current State:**\n{state}\n")
-        action, language = part.action.text, self.domain.fence
-        sections.append(f"**Action:**\n{fence(action, language) if language else action}")
+        if records:
+            sections.append(_records_section(records))
+        sections.append(self._action_section(part.action.text))
         return "\n".join(sections)
 
     def _state(self, place: int, digest_tokens: int) -> str:
@@ -220,6 +238,10 @@ def tokens(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1
 
 
+def _records_section(records: str) -> str:
+    return f"**Records:**\n{fence(records)}\n"
+
+
 def _head(text: str, most_tokens: int) -> str:
     """The first lines of a text, and how many are missing."""
     if tokens(text) <= most_tokens:
@@ -251,7 +273,10 @@ class PromptWriter:
         self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
 
     def conversation(
-        self, prompt: Prompt, instruction: str = "", examples: str = ""
+        self,
+        prompt: Prompt,
+        instruction: str = "",
+        examples: tuple[PromptExample, ...] = (),
     ) -> Conversation:
         """The conversation that ends with what is asked.
 

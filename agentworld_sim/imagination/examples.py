@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from agentworld_sim.errors import UnusableReply, UsageError
-from agentworld_sim.ports import ImaginedValue, Imaginer, Question, StepContext
+from agentworld_sim.ports import ImaginedValue, Imaginer, PromptExample, Question, StepContext
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
@@ -53,24 +53,23 @@ class Example:
     records: str = ""
     """The records that it is about, before it; one JSON object a line."""
 
-    def reply(self, *, with_operations: bool) -> str:
-        """What a model should write."""
+    def told(self, *, with_operations: bool) -> PromptExample:
+        """As a model is told it; with records and operations where it works on records."""
         if not with_operations or self.operations is None:
-            return self.answer
+            return PromptExample(self.call, self.answer)
         try:
             result = json.loads(self.answer)
         except ValueError:
             result = self.answer
         # A text in quotes would be read as the text without them.
         result = self.answer if isinstance(result, str) else result
-        return json.dumps({"result": result, "operations": self.operations}, ensure_ascii=False)
+        reply = json.dumps({"result": result, "operations": self.operations}, ensure_ascii=False)
+        return PromptExample(self.call, reply, self.records)
 
-    def to_text(self, *, with_operations: bool) -> str:
-        """The example as it stands in a prompt; records and operations where the model works on records."""
-        records = f"Records before:\n{self.records}\n" if with_operations and self.records else ""
-        return (
-            f"Call:\n{self.call}\n{records}Answer:\n{self.reply(with_operations=with_operations)}"
-        )
+    @property
+    def size(self) -> int:
+        """Characters, about."""
+        return len(self.call) + len(self.records) + 2 * len(self.answer)
 
     def problem(self, tool: ToolSpec) -> str | None:
         """Why its arguments are none of this tool, which may be of another version."""
@@ -167,8 +166,8 @@ class ExampleLibrary:
                 name,
                 next(iter(problems.values())),
             )
-        others = [number for number, one in enumerate(self._examples) if one.name != name]
-        found = [number for number in own if number not in problems] or others
+        usable = [number for number in own or range(len(self._examples)) if number not in problems]
+        found = [number for number in usable if self._examples[number].size <= LONGEST]
         self._usable[name] = (tool, found)
         return found
 
@@ -204,9 +203,7 @@ class ExampleImaginer:
         self._choice: Choice = choice
 
     async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
-        found = await _examples(self._library, question, context, self._choice)
-        with_operations = bool(question.prompt().records)
-        told = "\n\n".join(one.to_text(with_operations=with_operations) for one in found)
+        told = await _examples(self._library, question, context, self._choice)
         return await self._inner.ask(question, replace(context, examples=told))
 
 
@@ -221,9 +218,8 @@ class LookupImaginer:
         found = await _examples(self._library, question, context, "likest")
         if not found:
             raise UnusableReply(f"no recorded call is like {question.key.name!r}.")
-        text = found[-1].reply(with_operations=bool(question.prompt().records))
         try:
-            value = question.read(text)
+            value = question.read(found[-1].reply)
         except ValueError as error:
             raise UnusableReply(f"what was recorded does not fit here: {error}") from None
         return ImaginedValue(value, "replayed")
@@ -231,10 +227,12 @@ class LookupImaginer:
 
 async def _examples(
     library: ExampleLibrary, question: Question[Any], context: StepContext, choice: Choice
-) -> list[Example]:
+) -> tuple[PromptExample, ...]:
     key = question.key
     tool = context.tool if key.kind == "tool" else None
     # On a thread: the search is SQLite's, and some loops refuse whatever could block.
-    return await asyncio.to_thread(
+    found = await asyncio.to_thread(
         library.choose, key.name, canonical_json(key.about), choice=choice, tool=tool
     )
+    with_operations = bool(question.prompt().records)
+    return tuple(one.told(with_operations=with_operations) for one in found)

@@ -21,6 +21,7 @@ from .steps import (
     MovableSession as MovableSession,
     Next as Next,
     OnDelta as OnDelta,
+    PromptExample as PromptExample,
     StepContext as StepContext,
     accept_unchecked as accept_unchecked,
 )

@@ -58,6 +58,18 @@ async def accept_unchecked(call: ToolCall, tool: ToolSpec, answer: Answer) -> No
     """Implements `Judge` where there are no checks."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptExample:
+    """A call that a real system answered, as a model is told it beside a call like it."""
+
+    call: str
+    """In the domain's written form."""
+    reply: str
+    """What the model should have written."""
+    records: str = ""
+    """The records that mattered, one JSON object a line; empty where the model works on none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
     """One call on its way to an engine, and what controls, engines and questions may look at beside it.
@@ -90,8 +102,8 @@ class StepContext:
     """Who wants to read along; the answer must not depend on it."""
     instruction: str = ""
     """What the controls of the world tell a model; the same at every call while they are the same."""
-    examples: str = ""
-    """Calls like this one and what the real system answered, as a model is told them with the call."""
+    examples: tuple[PromptExample, ...] = ()
+    """Calls like this one, which a model is told with it; the likest last."""
     control: str = ""
     """Name of the control that is handling it."""
 

@@ -46,11 +46,14 @@ async def test_a_model_is_told_similar_calls_and_the_prefix_stays(
     await opened.world.step(OSLO)
     await opened.world.step(OSLO)
     first, second = opened.server.requests
-    assert "**Similar calls:**" in first.last_user
-    assert "Snow." in first.last_user
-    assert "12:00" not in first.last_user
+    told = [message["content"] for message in first.messages]
+    assert [message["role"] for message in first.messages[1:]] == ["user", "assistant"] * 2 + ["user"]
+    assert "Bergen" in told[1]
+    assert told[4] == "<predicted_observation>\nSnow.\n</predicted_observation>"
+    assert told[5].startswith("### Turn 1\n")
     # Told with the last turn alone: what a server has in its prefix cache does not change.
-    assert "Similar calls" not in second.messages[1]["content"]
+    assert second.messages[1]["content"] == told[5]
+    assert len(second.messages) == 1 + 2 + 4 + 1
 
 
 def test_a_file_that_holds_no_examples_is_named(tmp_path: Path) -> None:
