@@ -28,48 +28,61 @@ from agentworld_trainers.data import write_rows
 PROMPTS: Final = Path(__file__).with_name("prompts")
 """Two sentences: what a small model is to do, it learns from the rows."""
 
-SETTINGS: Final = ModelSettings(
-    url="http://127.0.0.1:8000/v1",
-    prompts=PROMPTS,
-    thinking=False,
-    history=False,
-    # Most rows have fewer than 1,000 tokens then: what a CPU can train on in minutes.
-    context_tokens=1_536,
-    max_tokens=256,
-    temperature=0.0,
-    reasks=0,
-    structured="off",
-    logprobs=True,
-    cache_entries=0,
-)
-"""How the models of these experiments are asked, in training and in measuring."""
+CONTEXT: Final = 1_536
+"""Tokens, by the estimate of the run time: most rows have fewer than 1,000, and a CPU can train on them in minutes."""
+
+ANYWHERE: Final = "http://127.0.0.1:8000/v1"
+
+
+def settings_for(url: str, *, model: str = "", context: int = CONTEXT) -> ModelSettings:
+    """How the models of this experiment are asked, in training and in measuring."""
+    return ModelSettings(
+        url=url,
+        model=model,
+        prompts=PROMPTS,
+        thinking=False,
+        history=False,
+        context_tokens=context,
+        max_tokens=256,
+        temperature=0.0,
+        top_p=1.0,
+        top_k=-1,
+        reasks=0,
+        structured="off",
+        logprobs=True,
+        cache_entries=0,
+    )
 
 
 @click.command()
 @click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--into", required=True, type=click.Path(path_type=Path), help="A recipe's `output`.")
-def main(recordings: Sequence[Path], into: Path) -> None:
+@click.option("--context", default=CONTEXT, show_default=True, help="Tokens of prompt and answer.")
+def main(recordings: Sequence[Path], into: Path, context: int) -> None:
     """Writes rows of what may be learnt from, as the training stage `sft` reads them."""
     transitions = list(TransitionSet.load(recordings).transitions("train"))
-    written = write_rows(into / "data" / "sft.jsonl", rows_of(transitions))
+    settings = settings_for(ANYWHERE, context=context)
+    written = write_rows(into / "data" / "sft.jsonl", rows_of(transitions, settings))
     click.echo(f"{into}: {written:,} rows")
 
 
-def rows_of(transitions: Sequence[Transition]) -> Iterator[PredictionSample]:
+def rows_of(
+    transitions: Sequence[Transition], settings: ModelSettings
+) -> Iterator[PredictionSample]:
     """One row for every transition whose answer is not too long.
 
     Raises:
         WorldFailure: the true answer to one does not count as right.
     """
     answers = [
-        example.reply(with_operations=True) for example in examples_from(transitions)
+        example.told(with_operations=True).reply for example in examples_from(transitions)
     ]
 
     def reply(request: ModelRequest) -> str:
         return f"<predicted_observation>\n{answers[request.index]}\n</predicted_observation>"
 
     with ScriptedModelServer(reply) as served, tempfile.TemporaryDirectory() as folder:
-        model = WorldModel(replace(SETTINGS, url=served.url))
+        model = WorldModel(replace(settings, url=served.url))
         asked = run(
             transitions,
             model.imaginer(),
