@@ -26,9 +26,7 @@ from experiments.imagined.__main__ import draws
 @click.option("--model", default="", help="The name it is served by.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Answers.")
 @click.option("--context", default=CONTEXT, show_default=True, help="As the rows were made with.")
-def main(
-    recordings: Sequence[Path], url: str, model: str, output: Path, context: int
-) -> None:
+def main(recordings: Sequence[Path], url: str, model: str, output: Path, context: int) -> None:
     """Asks, and prints the figures of both sides."""
     asked = [
         one for some in draws(TransitionSet.load(recordings).transitions()).values() for one in some
