@@ -11,6 +11,7 @@ from benchmarks._rows import Row
 
 MODULES = (
     "world",
+    "controls",
     "table",
     "graphs",
     "pytest_suite",
@@ -18,6 +19,7 @@ MODULES = (
     "mcp",
     "mcp_http",
     "model",
+    "answer_parts",
     "fidelity",
 )
 TRAINING = ("masking", "gspo_step", "rollouts")

@@ -39,10 +39,10 @@ def rows() -> list[Row]:
 
 
 @contextmanager
-def served(delay_s: float) -> Generator[str]:
+def served(delay_s: float, reply: str = ANSWER) -> Generator[str]:
     """A scripted server in a process of its own; gives its URL."""
     command = [sys.executable, "-m", "agentworld_sim.llm.scripted"]
-    command += ["--observation", "--reply", ANSWER, "--delay", str(delay_s)]
+    command += ["--observation", "--reply", reply, "--delay", str(delay_s)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,84 +15,56 @@ from agentworld_sim.imagination.examples import ExampleLibrary, LookupImaginer
 from agentworld_sim.llm.settings import ModelSettings
 from agentworld_sim.ports import Imaginer
 
-Prompts = Literal["bare", "official", "own"]
-
 BARE_PROMPT = """You are a server with the tools below. Say what each call returns.
 
 {tool_definitions}"""
 """What anybody would write first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rung:
     """One way to have calls answered: everything of the rungs below, and one part more."""
 
     name: str
     adds: str
     """What is new, in a sentence."""
-    prompts: Prompts = "own"
-    """`bare` is one sentence, `official` a folder of templates, `own` the shipped ones."""
-    with_examples: bool = False
+    prompts: Literal["none", "bare", "official", "own"] = "own"
+    """`none` asks no model, `bare` is one sentence, `official` a folder of templates, `own` the shipped ones."""
     with_records: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Fields of `ModelSettings`."""
-    asks_model: bool = True
+    """Fields of `ModelSettings`, those of the rungs below included."""
 
 
-_PLAIN = Rung(
-    name="bare",
-    adds="The tools and one sentence; an answer that cannot be used is refused.",
-    prompts="bare",
-    settings={"reasks": 0, "structured": "off", "logprobs": True},
+def _cumulate(*rungs: Rung) -> Iterator[Rung]:
+    settings: dict[str, Any] = {}
+    for rung in rungs:
+        settings |= rung.settings
+        yield replace(rung, settings=dict(settings))
+
+
+_LOOKUP = "What the system said to the likest recorded call, and what that changed; no model."
+_BARE = "The tools and one sentence; an answer that cannot be used is refused."
+_FIXED = "Three recorded calls, the same for every call of a tool."
+_LIKEST = "The three recorded calls that are most like it instead."
+_STATE = "The records that matter in place of earlier calls; the model says what changes in them."
+_SCHEMA = "The server holds answers to their schema."
+_REASK = "What cannot be used is asked for again, twice."
+_AGREEMENT = "Four answers, and what most of them say."
+
+RUNGS = (
+    Rung("look-up", _LOOKUP, "none", True),
+    *_cumulate(
+        Rung("bare", _BARE, "bare", settings={"reasks": 0, "structured": "off", "logprobs": True}),
+        Rung("official", "The released model's own templates.", "official"),
+        Rung("own", "The shipped prompts."),
+        Rung("demonstrations", _FIXED, settings={"example_choice": "fixed"}),
+        Rung("retrieval", _LIKEST, settings={"example_choice": "likest"}),
+        Rung("state", _STATE, with_records=True, settings={"history": False}),
+        Rung("schema", _SCHEMA, with_records=True, settings={"structured": "auto"}),
+        Rung("re-ask", _REASK, with_records=True, settings={"reasks": 2}),
+        Rung("agreement", _AGREEMENT, with_records=True, settings={"samples": 4}),
+    ),
 )
-
-
-def _rungs() -> tuple[Rung, ...]:
-    lookup = Rung(
-        name="look-up",
-        adds="No model: what the system said to the likest recorded call, and what that changed.",
-        with_examples=True,
-        with_records=True,
-        asks_model=False,
-    )
-    official = replace(
-        _PLAIN,
-        name="official",
-        adds="The released model's own templates.",
-        prompts="official",
-    )
-    own = replace(_PLAIN, name="own", adds="The shipped prompts.", prompts="own")
-    fixed = _above(
-        own,
-        "demonstrations",
-        "Three recorded calls, the same for every call of a tool.",
-        example_choice="fixed",
-    )
-    fixed = replace(fixed, with_examples=True)
-    likest = _above(
-        fixed,
-        "retrieval",
-        "The three recorded calls that are most like it.",
-        example_choice="likest",
-    )
-    state = _above(
-        likest,
-        "state",
-        "The records that matter in place of earlier calls; the model says what changes in them.",
-        history=False,
-    )
-    state = replace(state, with_records=True)
-    schema = _above(state, "schema", "The server holds answers to their schema.", structured="auto")
-    reask = _above(schema, "re-ask", "What checks refuse is asked for again, twice.", reasks=2)
-    agreement = _above(reask, "agreement", "Four answers, and what most of them say.", samples=4)
-    return (lookup, _PLAIN, official, own, fixed, likest, state, schema, reask, agreement)
-
-
-def _above(rung: Rung, name: str, adds: str, **settings: Any) -> Rung:
-    return replace(rung, name=name, adds=adds, settings={**rung.settings, **settings})
-
-
-RUNGS: tuple[Rung, ...] = _rungs()
 """The lowest first."""
 
 
@@ -103,6 +76,7 @@ async def climb(
     examples: Path,
     official_prompts: Path | None = None,
     rungs: Sequence[Rung] = RUNGS,
+    on_row: Callable[[Row], None] | None = None,
 ) -> AsyncGenerator[tuple[Rung, int, list[Row]]]:
     """Has the same calls answered on every rung, and gives the rows of a rung and seed as they are there.
 
@@ -113,6 +87,7 @@ async def climb(
         examples: What may be learnt from (`agentworld bench examples`).
         official_prompts: The released model's templates; without them their rung is left out.
         rungs: Those to run.
+        on_row: Told of every new row.
 
     Raises:
         UsageError: a file there is of a run with other settings, or the examples cannot be read.
@@ -121,28 +96,37 @@ async def climb(
     for rung in rungs:
         if rung.prompts == "official" and official_prompts is None:
             continue
-        imaginer, about = _imaginer(rung, settings, examples, official_prompts)
-        for seed, transitions in draws.items():
-            output = folder / f"{rung.name}-{seed}.jsonl"
-            rows = await run(
-                transitions,
-                imaginer,
-                output,
-                settings=about,
-                with_records=rung.with_records,
-                seed=seed,
-            )
-            yield rung, seed, rows
+        async with AsyncExitStack() as closing:
+            imaginer, about = _imaginer(rung, settings, examples, official_prompts, closing)
+            for seed, transitions in draws.items():
+                output = folder / f"{rung.name}-{seed}.jsonl"
+                rows = await run(
+                    transitions,
+                    imaginer,
+                    output,
+                    settings=about,
+                    with_records=rung.with_records,
+                    seed=seed,
+                    on_row=on_row,
+                )
+                yield rung, seed, rows
 
 
 def _imaginer(
-    rung: Rung, settings: ModelSettings, examples: Path, official_prompts: Path | None
+    rung: Rung,
+    settings: ModelSettings,
+    examples: Path,
+    official_prompts: Path | None,
+    closing: AsyncExitStack,
 ) -> tuple[Imaginer, Mapping[str, Any]]:
-    if not rung.asks_model:
+    if rung.prompts == "none":
         return LookupImaginer(ExampleLibrary.load(examples)), {"examples": str(examples)}
-    told = examples if rung.with_examples else None
-    prompts = {"bare": PromptSet("bare", {"mcp": BARE_PROMPT}), "own": PromptSet.default()}
     if rung.prompts == "official" and official_prompts is not None:
-        prompts["official"] = PromptSet.load(official_prompts)
-    model = WorldModel(replace(settings, examples=told, **rung.settings), prompts[rung.prompts])
+        prompts = PromptSet.load(official_prompts)
+    else:
+        bare = PromptSet("bare", {"mcp": BARE_PROMPT})
+        prompts = bare if rung.prompts == "bare" else PromptSet.default()
+    told = examples if "example_choice" in rung.settings else None
+    model = WorldModel(replace(settings, examples=told, **rung.settings), prompts)
+    closing.push_async_callback(model.close)
     return model.imaginer(), settings_of(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -117,24 +117,18 @@ def _exists(store: WorldStore, world_id: str) -> bool:
     return True
 
 
+_OPTION = {"second_model": "model-2", "second_url": "model-2-url"}
+"""Options that are not called as the setting."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
     """What the options say."""
 
     url: str | None = None
     name: str | None = None
-    prompts: Path | None = None
-    max_tokens: int | None = None
-    token_budget: int | None = None
-    thinking: bool | None = None
-    examples: Path | None = None
-    samples: int | None = None
-    logprobs: bool | None = None
-    calibration: Path | None = None
-    threshold: float | None = None
-    second_model: str | None = None
-    reasks: int | None = None
-    structured: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of `ModelSettings`; `None` where nothing is said."""
 
     def find(self) -> WorldModel | None:
         """The model that options and environment name, if any.
@@ -147,11 +141,10 @@ class ModelChoice:
                 "--model-url is empty. Give the model's URL, for example http://127.0.0.1:8000/v1, or"
                 " leave the option out."
             )
-        others = {key: value for key, value in asdict(self).items() if key not in ("url", "name")}
         if not (self.url or os.environ.get("AGENTWORLD_MODEL_URL")):
             given = [
-                f"--{'no-' if value is False else ''}{name}".replace("_", "-")
-                for name, value in others.items()
+                f"--{'no-' if value is False else ''}{_OPTION.get(name, name)}".replace("_", "-")
+                for name, value in self.settings.items()
                 if value is not None
             ]
             given += ["--model"] * bool(self.name)
@@ -163,7 +156,16 @@ class ModelChoice:
             return None
         from agentworld_sim.imagination import WorldModel
 
-        return WorldModel.find(url=self.url, model=self.name, **others)
+        return WorldModel.find(url=self.url, model=self.name, **self.settings)
+
+    def require(self) -> WorldModel:
+        """The same. Raises `UsageError` where none is named."""
+        model = self.find()
+        if model is None:
+            raise UsageError(
+                "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
+            )
+        return model
 
 
 def model_options(command: F) -> F:
@@ -171,8 +173,9 @@ def model_options(command: F) -> F:
 
     @wraps(command)
     def with_choice(*arguments: Any, **options: Any) -> Any:
-        said = {one.name: options.pop(f"model_{one.name}", None) for one in fields(ModelChoice)}
-        return command(*arguments, model_choice=ModelChoice(**said), **options)
+        said = {name[6:]: options.pop(name) for name in list(options) if name.startswith("model_")}
+        choice = ModelChoice(url=said.pop("url"), name=said.pop("name"), settings=said)
+        return command(*arguments, model_choice=choice, **options)
 
     return with_options(
         cast("F", with_choice),
@@ -214,6 +217,12 @@ def model_options(command: F) -> F:
             help="Whether the model thinks first.",
         ),
         click.option(
+            "--thinking-tokens",
+            "model_thinking_tokens",
+            type=click.IntRange(min=1),
+            help="Most tokens of thinking in one reply.",
+        ),
+        click.option(
             "--examples",
             "model_examples",
             metavar="FILE",
@@ -241,6 +250,12 @@ def model_options(command: F) -> F:
         ),
         click.option(
             "--model-2", "model_second_model", metavar="NAME", help="The model that is asked then."
+        ),
+        click.option(
+            "--model-2-url",
+            "model_second_url",
+            metavar="URL",
+            help="Where it is served; where the first is by default.",
         ),
     )
 

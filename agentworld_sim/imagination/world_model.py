@@ -112,6 +112,8 @@ class AskLoop(Generic[T]):
     """What was asked and said."""
     _rejected: list[ObservationRejected] = field(default_factory=list[ObservationRejected])
     """For every answer that checks refused."""
+    _spare: ImaginedValue[T] | None = None
+    """The first answer that is right but for a control: a rule makes it obey where the next does not."""
     _thinking: bool = True
     _most_tokens: int | None = None
     """Of a prompt, once one was found to be too long."""
@@ -134,6 +136,8 @@ class AskLoop(Generic[T]):
                 self._thinking = False
             if _is_squeezed(reply):
                 self._shrink(request.messages)
+        if self._spare is not None:
+            return replace(self._spare, exchanges=tuple(self.exchanges))
         if len(self._rejected) > settings.reasks:
             raise self._rejected[-1]
         raise self._unusable(reason)
@@ -158,6 +162,9 @@ class AskLoop(Generic[T]):
         try:
             await self.question.judge(imagined, self.context)
         except ObservationRejected as rejected:
+            if rejected.rewritable and self._spare is not None:
+                return imagined
+            self._spare = imagined if rejected.rewritable else self._spare
             self._rejected.append(rejected)
             return self._refuse("; ".join(rejected.reasons))
         return imagined
@@ -346,6 +353,8 @@ class WorldModel:
             prompts = PromptSet.default() if folder is None else PromptSet.load(folder)
         self.prompts = prompts
         self.client = ChatClient(settings)
+        second = settings.second
+        self.second = None if second is None else WorldModel(second, prompts)
         self._users: WeakSet[object] = WeakSet()
 
     @classmethod
@@ -357,7 +366,7 @@ class WorldModel:
         Equal settings give the same object, so that all worlds of a process share it.
         """
         settings = ModelSettings.find(url=url, model=model, **others)
-        return None if settings is None else cached_model(settings, settings.api_key)
+        return None if settings is None else _cached_model(settings, settings.api_key)
 
     @property
     def name(self) -> str:
@@ -401,7 +410,8 @@ class WorldModel:
         from agentworld_sim.imagination.parts import with_parts
 
         model = self.with_limits(**(limits or {}))
-        return with_parts(ModelImaginer(model, prompt_context), model.settings, prompt_context)
+        second = self.second and self.second.imaginer(prompt_context, limits)
+        return with_parts(ModelImaginer(model, prompt_context), model.settings, second)
 
     def acquire(self, user: object) -> None:
         """Says that `user` uses it."""
@@ -411,15 +421,16 @@ class WorldModel:
         """Says that `user` does not use it any more; the last one closes the connections."""
         self._users.discard(user)
         if not self._users:
-            await self.client.close()
+            await self.close()
 
     async def close(self) -> None:
         """Closes the connections of the running event loop. It can still be used."""
         await self.client.close()
+        if self.second is not None:
+            await self.second.close()
 
 
 @lru_cache(maxsize=16)
-def cached_model(settings: ModelSettings, key: str) -> WorldModel:
-    """One model for equal settings and one key."""
+def _cached_model(settings: ModelSettings, key: str) -> WorldModel:
     del key  # no part of a setting's equality, and yet two keys are two models
     return WorldModel(settings)

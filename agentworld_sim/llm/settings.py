@@ -102,7 +102,29 @@ class ModelSettings:
     @property
     def asks_logprobs(self) -> bool:
         """Whether something wants to know how likely an answer's tokens were."""
-        return self.logprobs or self.calibration is not None or self.threshold > 0
+        return self.logprobs or self.rates_answers
+
+    @property
+    def rates_answers(self) -> bool:
+        """Whether answers get a confidence."""
+        return self.samples > 1 or self.calibration is not None or self.threshold > 0
+
+    @property
+    def second(self) -> ModelSettings | None:
+        """How the second model is asked: as the first, but once, and it thinks; its answer is taken however sure."""
+        if not self.second_model:
+            return None
+        return replace(
+            self,
+            url=self.second_url or self.url,
+            model=self.second_model,
+            thinking=True,
+            samples=1,
+            calibration=None,
+            threshold=0.0,
+            second_url="",
+            second_model="",
+        )
 
     @classmethod
     def find(
