@@ -74,7 +74,9 @@ def rows_of(
     Raises:
         WorldFailure: the true answer to one does not count as right.
     """
-    answers = [example.to_prompt(with_operations=True).reply for example in examples_from(transitions)]
+    answers = [
+        example.to_prompt(with_operations=True).reply for example in examples_from(transitions)
+    ]
 
     def reply(request: ModelRequest) -> str:
         return f"<predicted_observation>\n{answers[request.index]}\n</predicted_observation>"
