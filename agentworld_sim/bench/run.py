@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim.bench.predict import SessionPlayer, operations_of
+from agentworld_sim.bench.labels import labels_of
+from agentworld_sim.bench.predict import Prediction, SessionPlayer, operations_of
 from agentworld_sim.bench.scores import Score
 from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
 from agentworld_sim.domains import domain
@@ -22,6 +24,16 @@ from agentworld_sim.types.turns import Action
 
 RESAMPLES = 2000
 """Of the bootstrap; sessions are drawn, since the calls of one depend on each other."""
+
+FIELD_COUNTS = (
+    ("1 field changed", 1, 1),
+    ("2 to 3 fields", 2, 3),
+    ("4 fields and more", 4, math.inf),
+)
+"""Names of figures, with the fewest and the most fields that a call changes."""
+
+SESSION_CALLS = (5, 10, 50, 100)
+"""After so many calls it is counted how many sessions are still right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +51,9 @@ class Row:
     confidence: float | None
     signals: Mapping[str, Any] | None
     usage: Mapping[str, Any]
+    replies: Sequence[Mapping[str, Any]] = ()
+    labels: Sequence[str] = ()
+    """What is special about the call; see `labels_of`."""
 
     def to_line(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False) + "\n"
@@ -49,13 +64,24 @@ class Row:
         return cls(**fields)
 
 
-def draw(transitions: TransitionSet, side: Side, most: int | None, seed: int) -> list[Transition]:
-    """Transitions of one side; at most so many, drawn by the seed, in their order."""
+def draw(
+    transitions: TransitionSet,
+    side: Side,
+    most: int | None,
+    seed: int,
+    *,
+    whole_sessions: bool = False,
+) -> list[Transition]:
+    """Transitions of one side; at most so many, drawn by the seed, in their order. With `whole_sessions` all calls
+    of their sessions."""
     found = list(transitions.transitions(side))
-    if most is None or most >= len(found):
-        return found
-    places = random.Random(seed).sample(range(len(found)), most)
-    return [found[place] for place in sorted(places)]
+    if most is not None and most < len(found):
+        places = random.Random(seed).sample(range(len(found)), most)
+        found = [found[place] for place in sorted(places)]
+    if whole_sessions:
+        sessions = {one.session.task: one.session for one in found}
+        found = [one for session in sessions.values() for one in session.transitions()]
+    return found
 
 
 async def run(
@@ -65,6 +91,7 @@ async def run(
     *,
     settings: Mapping[str, Any],
     with_records: bool = True,
+    whole_sessions: bool = False,
     seed: int = 0,
     sessions_at_once: int = 8,
     on_row: Callable[[Row], None] | None = None,
@@ -77,6 +104,8 @@ async def run(
         output: A file that a run of the same settings began is gone on with; nothing is asked twice.
         settings: What decides on the answers, for the file's first line; a model's are `settings_of`.
         with_records: Whether the model is shown the records that matter, and may change them.
+        whole_sessions: Whether each call is asked after what was answered to those before, in the state that this
+            made; for transitions that are whole sessions.
         seed: Of the worlds, and so of the model's sampling.
         sessions_at_once: How many sessions are played at a time.
         on_row: Told of every new row.
@@ -86,6 +115,8 @@ async def run(
         ModelUnavailable: the server is down; what was written stays.
     """
     about = {"settings": {**settings, "seed": seed}, "with_records": with_records}
+    if whole_sessions:
+        about["whole_sessions"] = True
     rows = {row.id: row for row in _begin(output, about)}
     waiting: dict[str, list[Transition]] = {}
     for transition in transitions:
@@ -99,22 +130,26 @@ async def run(
                 asked[0].session, imaginer, with_records=with_records, seed=seed
             )
             async with slots, opened as player:
-                for transition in asked:
-                    row = await _row(player, transition)
+                answers = player.predict_all() if whole_sessions else player.predict_each(asked)
+                async for transition, prediction in answers:
+                    row = _row(transition, prediction)
                     rows[row.id] = row
                     file.write(row.to_line())
                     file.flush()
                     if on_row is not None:
                         on_row(row)
 
-        async with asyncio.TaskGroup() as group:
-            for asked in waiting.values():
-                group.create_task(play(asked))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for asked in waiting.values():
+                    group.create_task(play(asked))
+        except ExceptionGroup as failures:
+            # A server that is down is down for all of them.
+            raise failures.exceptions[0] from None
     return [rows[transition.id] for transition in transitions]
 
 
-async def _row(player: SessionPlayer, transition: Transition) -> Row:
-    prediction = await player.predict(transition)
+def _row(transition: Transition, prediction: Prediction) -> Row:
     return Row(
         id=prediction.id,
         session=transition.session.task,
@@ -127,6 +162,8 @@ async def _row(player: SessionPlayer, transition: Transition) -> Row:
         confidence=prediction.confidence,
         signals=prediction.signals,
         usage=prediction.usage,
+        replies=prediction.replies,
+        labels=[*labels_of(transition)],
     )
 
 
@@ -152,13 +189,12 @@ def _begin(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
         return
     written, rows = read_run(output)
     if written != about:
+        old, new = ({**one, **one.get("settings", {})} for one in (written, about))
         differs = [
-            name
-            for name in about["settings"]
-            if written.get("settings", {}).get(name) != about["settings"][name]
+            name for name in sorted({*old, *new} - {"settings"}) if old.get(name) != new.get(name)
         ]
         raise UsageError(
-            f"{str(output)!r} holds a run with other settings ({', '.join(differs) or 'with_records'})."
+            f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
             " Name another --output."
         )
     yield from rows
@@ -176,7 +212,9 @@ def read_run(path: Path) -> tuple[dict[str, Any], list[Row]]:
     """
     head, *lines = path.read_text("utf-8").split("\n")
     try:
-        return json.loads(head), [Row.from_json(json.loads(line)) for line in lines[:-1]]
+        rows = [Row.from_json(json.loads(line)) for line in lines[:-1]]
+        # A session that was cut off is asked anew from its first call.
+        return json.loads(head), list({row.id: row for row in rows}.values())
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{str(path)!r} holds no run of the bench: {error}.") from None
 
@@ -224,27 +262,43 @@ def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
     """What a run comes to, by name."""
     answered = [row for row in rows if not row.refused]
     found = {"right": figure((row.session, row.score.right) for row in rows)}
+    known = [row for row in rows if row.score.state_known]
     for name in ("text", "value", "form", "state"):
-        found[name] = figure((row.session, getattr(row.score, name)) for row in rows)
-    writes = [row for row in rows if row.score.changed]
+        some = known if name == "state" else rows
+        found[name] = figure((row.session, getattr(row.score, name)) for row in some)
+    writes = [row for row in known if row.score.changed]
     found["state, calls that write"] = figure((row.session, row.score.state) for row in writes)
-    for low, high in ((1, 1), (2, 3), (4, 10**9)):
+    for name, low, high in FIELD_COUNTS:
         some = [row for row in writes if low <= row.score.changed <= high]
-        name = (
-            f"state, {low} field{'s' * (high > 1)} changed"
-            if low == high
-            else (
-                f"state, {low} to {high} fields"
-                if high < 10**9
-                else f"state, {low} fields and more"
-            )
-        )
-        found[name] = figure((row.session, row.score.state) for row in some)
+        found[f"state, {name}"] = figure((row.session, row.score.state) for row in some)
     found["silent corruption of answers"] = figure(
         (row.session, row.score.silent) for row in answered
     )
+    found["contradictions of answers"] = figure(
+        (row.session, row.score.contradicts) for row in answered
+    )
     found["refused"] = figure((row.session, bool(row.refused)) for row in rows)
+    for count in SESSION_CALLS:
+        whole = [some for some in _first_calls(rows, count) if len(some) == count]
+        if whole:
+            name = f"sessions whose first {count} calls are right"
+            found[name] = figure(
+                (some[0].session, all(row.score.right for row in some)) for some in whole
+            )
+    for label in sorted({label for row in rows for label in row.labels}):
+        found[f"right, {label}"] = figure(
+            (row.session, row.score.right) for row in rows if label in row.labels
+        )
     return found
+
+
+def _first_calls(rows: Iterable[Row], count: int) -> list[list[Row]]:
+    """The rows of each session that are among its first calls."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if int(row.id.rpartition("/")[2]) < count:
+            found.setdefault(row.session, []).append(row)
+    return list(found.values())
 
 
 def auroc(rows: Iterable[Row]) -> float | None:

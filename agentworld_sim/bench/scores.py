@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.bench.transitions import Changes, Tables, Transition
+from agentworld_sim.bench.transitions import Changes, Tables, Transition, apply, parse_json
 
 _LETTERS = re.compile(r"[a-z]+")
 _CAPITALS = re.compile(r"[A-Z]+")
+_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://[^/?#\s]+(?P<path>\S*)")
+_EMAIL = re.compile(r"[^\s@/]+@[\w-]+(\.[\w-]+)+")
+_AMOUNT = re.compile(
+    r"(?P<before>-?[$€£¥]?|-?[A-Z]{3} )"
+    r"(?P<number>\d{1,3}(,\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<unit> ?[A-Za-z%€]{1,5})?"
+)
+_TIME = re.compile(r"[\d:./+-]+( [\d:./+-]+)*( [AP]M)?")
+_DRAWN = {
+    "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE),
+    "hash": re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,}|(?=.*\d)(?=.*[A-F])[0-9A-F]{16,}"),
+    "code": re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z\d]{5,12}"),
+}
+"""In what letters and digits follow each other by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +38,12 @@ class Score:
     form: bool
     """It has the same fields with values of the same kinds, down to how texts such as URLs and dates are written."""
     state: bool
-    """The state afterwards is the environment's."""
+    """The state afterwards is the environment's. Where nobody knows that, what `value` is."""
     changed: int
     """Fields that the environment changed."""
+    state_known: bool = True
+    contradicts: bool = False
+    """The answer shows a record otherwise than its own state holds it: an id does not keep its fields."""
 
     @property
     def silent(self) -> bool:
@@ -40,11 +55,14 @@ class Score:
         """Whether both are right."""
         return self.value and self.state
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def score(transition: Transition, text: str, is_error: bool, changes: Changes) -> Score:
+def score(
+    transition: Transition,
+    text: str,
+    is_error: bool,
+    changes: Changes,
+    matcher: ChanceMatcher | None = None,
+) -> Score:
     """Compares a prediction with what the environment did.
 
     Args:
@@ -52,12 +70,14 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
         text: The predicted answer.
         is_error: Whether the tool was predicted to fail.
         changes: What was predicted to change, as tables.
+        matcher: Of a session that goes on with what was predicted: it knows what was drawn so far.
     """
     truth = transition.truth
-    matcher = ChanceMatcher(truth.by_chance)
+    matcher = matcher or ChanceMatcher(truth.by_chance)
     said = truth.observation
     same_end = said.is_error == is_error
-    value = same_end and matcher.same(_parse_json(said.text), _parse_json(text))
+    given = parse_json(text)
+    value = same_end and matcher.same(parse_json(said.text), given)
     after = after_changes(transition.before, truth.changes)
     predicted = after_changes(transition.before, changes)
     touched = {*truth.changes, *changes}
@@ -66,11 +86,38 @@ def score(transition: Transition, text: str, is_error: bool, changes: Changes) -
         {name: predicted.get(name, {}) for name in touched},
     )
     return Score(
-        text=same_end and matcher.fill(said.text) == text,
+        text=same_end and matcher.fill(said.text).rstrip("\n") == text.rstrip("\n"),
         value=value,
-        form=same_end and form_of(_parse_json(said.text)) == form_of(_parse_json(text)),
-        state=state,
+        form=same_end and form_of(parse_json(said.text)) == form_of(given),
+        state=state if transition.session.has_state else value,
         changed=transition.fields_changed,
+        state_known=transition.session.has_state,
+        contradicts=contradicts(given, predicted, transition.session.keys),
+    )
+
+
+def contradicts(value: Any, tables: Tables, keys: Mapping[str, str]) -> bool:
+    """Whether an object with the id of a record has other values than the record.
+
+    Args:
+        value: An answer, as JSON.
+        tables: The state.
+        keys: Table to the field that names its records.
+    """
+    if isinstance(value, list):
+        return any(contradicts(one, tables, keys) for one in cast("list[Any]", value))
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[str, Any]", value)
+    alike: list[tuple[int, bool]] = []
+    for table, key in keys.items():
+        record = tables.get(table, {}).get(str(fields.get(key)))
+        if record is not None:
+            shared = [name for name in fields if name in record and _is_scalar(fields[name])]
+            alike.append((len(shared), any(fields[name] != record[name] for name in shared)))
+    # An object may name records of several tables; it is the one that it has most in common with.
+    return max(alike, default=(0, False))[1] or any(
+        contradicts(one, tables, keys) for one in fields.values()
     )
 
 
@@ -96,7 +143,7 @@ class ChanceMatcher:
             return (type(truth) is type(given) and truth == given) or _equal_numbers(truth, given)
         if form_of(truth) != form_of(given):
             return False
-        return self._drawn.setdefault(name, str(given)) == str(given)
+        return str(self._drawn.setdefault(name, given)) == str(given)
 
     def same_tables(self, truth: Tables, given: Tables) -> bool:
         """Whether two states are equal, chance aside."""
@@ -109,6 +156,15 @@ class ChanceMatcher:
         for drawn, given in self._drawn.items():
             text = text.replace(drawn, str(given))
         return text
+
+    def with_drawn(self, value: Any) -> Any:
+        """A JSON value of the environment with what was predicted in place of what it drew."""
+        if isinstance(value, Mapping):
+            fields = cast("Mapping[str, Any]", value)
+            return {name: self.with_drawn(one) for name, one in fields.items()}
+        if isinstance(value, list):
+            return [self.with_drawn(one) for one in cast("list[Any]", value)]
+        return self._drawn.get(str(value), value)
 
     def _same_mapping(self, truth: dict[str, Any], given: dict[str, Any]) -> bool:
         if len(truth) != len(given):
@@ -126,20 +182,16 @@ class ChanceMatcher:
 
 def after_changes(before: Tables, changes: Changes) -> Mapping[str, Mapping[str, Any]]:
     """The tables that changes touch, afterwards."""
-    after: dict[str, dict[str, Any]] = {}
-    for table, records in changes.items():
-        held = dict(before.get(table, {}))
-        for key, record in records.items():
-            if record is None:
-                held.pop(key, None)
-            else:
-                held[key] = record
-        after[table] = held
+    after = {table: dict(before.get(table, {})) for table in changes}
+    apply(after, changes)
     return {**before, **after}
 
 
 def form_of(value: Any) -> Any:
-    """The kinds of all values, and how short texts without spaces are written: `aA9` for letters, capitals, digits."""
+    """The kinds of all values, and how texts are written that are more than words: `aA9` for letters, capitals, digits.
+
+    Of an amount, its unit and decimals count; of a hash or code, its length; of a URL, its scheme and path.
+    """
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: form_of(one) for key, one in sorted(fields.items())}
@@ -147,20 +199,36 @@ def form_of(value: Any) -> Any:
         return [form_of(one) for one in cast("list[Any]", value)][:1]
     if isinstance(value, bool) or value is None:
         return type(value).__name__
-    if isinstance(value, int | float):
-        return "number"
-    if " " in value or not any(character.isdigit() or character in "/:@" for character in value):
+    return "number" if isinstance(value, int | float) else _form_of_text(str(value))
+
+
+def _form_of_text(text: str) -> str:
+    if found := _URL.fullmatch(text):
+        parts = re.sub("[^/?&=#]+", lambda part: _form_of_text(part[0]), found["path"])
+        return f"{found['scheme']}://host{parts}"
+    for name, pattern in _DRAWN.items():
+        if pattern.fullmatch(text):
+            return f"{name} of {len(text)}"
+    if _EMAIL.fullmatch(text):
+        return "email"
+    if (found := _AMOUNT.fullmatch(text)) and found["number"] != text:
+        # How much it is does not belong to how it is written; how exact it is does.
+        decimals = re.sub(r"\d", "9", found["decimals"] or "")
+        return _mask(f"{found['before']}9{decimals}{found['unit'] or ''}")
+    words = " " in text and not _TIME.fullmatch(text)
+    if words or not any(one.isdigit() or one in "/:@" for one in text):
         return "text"
+    return _mask(text)
+
+
+def _mask(text: str) -> str:
     # A number's length belongs to how an id is written, a word's length does not.
-    return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", value)))
+    return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", text)))
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, dict | list)
 
 
 def _equal_numbers(truth: Any, given: Any) -> bool:
     return isinstance(truth, int | float) and isinstance(given, int | float) and truth == given
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -59,6 +59,15 @@ class RecordedSession:
     """Table to the field that names its records."""
     initial: Tables
     calls: tuple[RecordedCall, ...]
+    has_state: bool = True
+    """Whether it is known what calls changed; if not, their answers alone are scored."""
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it is one of the tasks that nothing may be learnt from."""
+        # The variants of one task hold the same calls.
+        task, kind = self.task.rpartition("_")[2], self.source.partition(" ")[0]
+        return share(f"task {kind} {task}") < HELD_OUT_TASKS
 
     def transitions(self) -> Iterator[Transition]:
         """Every call with the state before it."""
@@ -89,12 +98,9 @@ class Transition:
     @property
     def side(self) -> Side:
         """The same for equal names in every run, so that what was learnt from is never what is asked about."""
-        if _share(f"tool {self.truth.call.name}") < HELD_OUT_TOOLS:
+        if share(f"tool {self.truth.call.name}") < HELD_OUT_TOOLS:
             return "unseen"
-        # The variants of one task hold the same calls.
-        task = self.session.task.rpartition("_")[2]
-        kind = self.session.source.partition(" ")[0]
-        return "known" if _share(f"task {kind} {task}") < HELD_OUT_TASKS else "train"
+        return "known" if self.session.held_out else "train"
 
     @property
     def fields_changed(self) -> int:
@@ -123,6 +129,18 @@ class TransitionSet:
             if names.count(name) > 1:
                 raise UsageError(f"two sessions are called {name!r}: give every file once.")
         return found
+
+    def write(self, path: Path) -> None:
+        """Writes one file that `load` reads."""
+        lines: list[Any] = []
+        for session in self.sessions:
+            task = session.task
+            lines += ({"tool": tool.to_json(), "api": task} for tool in session.tools)
+            lines.append({"state": task, "tables": session.initial})
+            lines.append(_session_line(session))
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+        partial.replace(path)
 
     def transitions(self, side: Side | None = None) -> Iterator[Transition]:
         """All transitions in their order, or those of one side."""
@@ -153,7 +171,40 @@ def count_changed(before: Tables, changes: Changes) -> int:
     return count
 
 
-def _share(name: str) -> float:
+def changes_between(before: Tables, after: Tables) -> Changes:
+    """What differs between two states."""
+    found: dict[str, dict[str, Any]] = {}
+    for table in {**before, **after}:
+        old, new = before.get(table, {}), after.get(table, {})
+        changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+        if changed:
+            found[table] = changed
+    return found
+
+
+def scalars_of(value: Any) -> Iterator[Any]:
+    """All names and scalars of a JSON value, in their order."""
+    if isinstance(value, Mapping):
+        for name, one in cast("Mapping[str, Any]", value).items():
+            yield name
+            yield from scalars_of(one)
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            yield from scalars_of(one)
+    else:
+        yield value
+
+
+def parse_json(text: str) -> Any:
+    """The value of a text that is JSON; any other is its own value, without the line ends after it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.rstrip("\n")
+
+
+def share(name: str) -> float:
+    """A number from 0 to 1 that depends on a name alone: what has a small one belongs to a held-out part."""
     return int.from_bytes(blake2b(name.encode(), digest_size=4).digest(), "big") / 2**32
 
 
@@ -186,9 +237,10 @@ def _session(
         tools=tuple(tool for api in value["apis"] for tool in tools[api]),
         keys=value["keys"],
         initial=states[value["initial"]],
+        has_state=value.get("has_state", True),
         calls=tuple(
             RecordedCall(
-                call=ToolCall(turn["name"], turn["arguments"]),
+                call=ToolCall(turn["name"], turn.get("arguments", {})),
                 observation=Observation(
                     text=turn["text"], is_error=turn["is_error"], provenance="real"
                 ),
@@ -201,7 +253,31 @@ def _session(
     )
 
 
+def _session_line(session: RecordedSession) -> dict[str, Any]:
+    return {
+        "source": session.source,
+        "task": session.task,
+        "apis": [session.task],
+        "keys": session.keys,
+        "initial": session.task,
+        "has_state": session.has_state,
+        "turns": [
+            {
+                **one.call.to_json(),
+                "text": one.observation.text,
+                "is_error": one.observation.is_error,
+                "by_chance": sorted(one.by_chance),
+                "probe": one.probe,
+                "changes": one.changes,
+            }
+            for one in session.calls
+        ],
+    }
+
+
 def _tool(value: Mapping[str, Any]) -> ToolSpec:
+    if "inputSchema" not in value:
+        return ToolSpec.from_json(value)
     return ToolSpec(
         name=value["name"],
         description=value.get("description", ""),

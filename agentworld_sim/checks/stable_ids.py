@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -166,7 +166,7 @@ def _objects(observation: Observation, family: frozenset[str]) -> dict[Identity,
                 for key, one in fields.items()
                 if isinstance(one, dict | list)
             ]
-            named = _id_of(fields)
+            named = _id_of(fields, {place} if place else family)
             if named is not None:
                 identity = (place, *named)
                 found[identity] = fields if found.get(identity, fields) == fields else None
@@ -192,12 +192,14 @@ def _place(key: str, family: frozenset[str]) -> str:
     return "" if noun in _PLAIN_PLACES or noun in family else noun
 
 
-def _id_of(fields: Mapping[str, Any]) -> tuple[str, str] | None:
+def _id_of(fields: Mapping[str, Any], kinds: Collection[str]) -> tuple[str, str] | None:
     names = [name for name in _IDS if name in fields]
     if not names:
         first = next(iter(fields), "")
         if first.endswith(("_id", "Id")):
-            names = [first]
+            # An order that begins with its `customer_id` is no customer.
+            own = [f"{kind}{end}" for kind in kinds for end in ("_id", "Id")]
+            names = [name for name in own if name in fields] or [first]
     if not names:
         # A key or a number alone is an id only when it looks like one: `PROJ-12`, `number: 12`.
         names = [name for name in ("key", "number") if _CODE.fullmatch(str(fields.get(name, "")))]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_sim.cli.command_options import ModelChoice, asynchronous, json_option, model_options
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from agentworld_sim.bench.transitions import TransitionSet
@@ -37,30 +37,59 @@ def bench() -> None:
 
 @bench.command()
 @click.argument("source", metavar="SOURCE")
+@click.argument("cassettes", nargs=-1, type=RECORDED, metavar="[CASSETTE...]")
 @click.option(
     "--environment",
-    required=True,
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="The Python environment that has the source's package.",
 )
 @click.option("--output", type=FILE, help="The file to write; SOURCE.jsonl by default.")
-@click.option("--seed", default=0, show_default=True, help="Of what is tried beside the tasks.")
-def make(source: str, environment: Path, output: Path | None, seed: int) -> None:
-    """Play an environment's own tasks and record every transition.
+@click.option(
+    "--seed", default=0, show_default=True, help="Of what is drawn or tried beside tasks."
+)
+def make(
+    source: str,
+    cassettes: Sequence[Path],
+    environment: Path | None,
+    output: Path | None,
+    seed: int,
+) -> None:
+    """Record the transitions of an environment that is code, or of real tools.
 
-    Sources: bfcl, tau2-airline, tau2-retail.
+    \b
+    computed                    worlds of this library; nothing has to be installed
+    recorded CASSETTE...        calls of real tools, as `agentworld mcp --record` wrote them
+    bfcl                        } tasks of a package, played in
+    tau2-airline, tau2-retail   } the Python environment that has it
     """
     from agentworld_sim.bench import make as recording
     from agentworld_sim.bench.transitions import TransitionSet
 
     output = output or Path(f"{source}.jsonl")
-    recording.make(source, environment.absolute(), output, seed=seed)
+    if bool(cassettes) != (source == "recorded"):
+        raise UsageError("`recorded` takes the cassettes to read, and no other source does.")
+    if environment and source in recording.OWN_SOURCES:
+        raise UsageError(f"{source!r} needs no Python environment: leave out --environment.")
+    if source == "computed":
+        from agentworld_sim.bench.computed_worlds import record
+
+        record(seed).write(output)
+    elif source == "recorded":
+        from agentworld_sim.bench.cassette_source import read_cassettes
+
+        read_cassettes(cassettes).write(output)
+    else:
+        recording.make(source, environment and environment.absolute(), output, seed=seed)
     found = list(TransitionSet.load([output]).transitions())
     sides = {side: sum(one.side == side for one in found) for side in ("train", "known", "unseen")}
+    about = {
+        "computed": "",
+        "recorded": " What they changed is not known: answers alone will be scored.",
+    } | {name: f" Licence: {one.licence}." for name, one in recording.SOURCES.items()}
     click.echo(
         f"{output}: {len(found):,} transitions, {sides['train']:,} to learn from, {sides['known']:,} of other"
-        f" tasks, {sides['unseen']:,} of other tools. Licence: {recording.SOURCES[source].licence}."
+        f" tasks, {sides['unseen']:,} of other tools.{about[source]}"
     )
 
 
@@ -103,6 +132,11 @@ def examples(recordings: Sequence[Path], output: Path, gate: tuple[Path, Path] |
 @click.option("--seed", default=0, show_default=True, help="Which they are.")
 @click.option("--records/--no-records", default=True, help="Whether the model is shown the state.")
 @click.option(
+    "--whole-sessions",
+    is_flag=True,
+    help="Ask all calls of a session, each after what was answered to those before it.",
+)
+@click.option(
     "--reasks",
     "model_reasks",
     type=click.IntRange(min=0),
@@ -123,6 +157,7 @@ async def run(
     most: int | None,
     seed: int,
     records: bool,
+    whole_sessions: bool,
     model_choice: ModelChoice,
 ) -> None:
     """Ask a model what the recorded environments would answer."""
@@ -132,14 +167,11 @@ async def run(
     from agentworld_sim.bench import run as runs
     from agentworld_sim.imagination import WorldModel
 
-    model = model_choice.find()
-    if model is None:
-        raise UsageError(
-            "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
-        )
+    model = model_choice.require()
     # A calibration is learnt from them.
     model = WorldModel(replace(model.settings, logprobs=True))
-    asked = runs.draw(_load(recordings), side, most, seed)  # pyright: ignore[reportArgumentType]
+    known = _load(recordings)
+    asked = runs.draw(known, side, most, seed, whole_sessions=whole_sessions)  # pyright: ignore[reportArgumentType]
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("calls", total=len(asked))
         rows = await runs.run(
@@ -148,6 +180,7 @@ async def run(
             output,
             settings=runs.settings_of(model),
             with_records=records,
+            whole_sessions=whole_sessions,
             on_row=lambda row: progress.advance(bar),
         )
         progress.update(bar, completed=len(asked))
@@ -160,8 +193,9 @@ async def run(
 
 @bench.command()
 @click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
+@click.option("--label", help="Of calls with this label alone, such as 'an empty table'.")
 @json_option
-def report(run_files: Sequence[Path], as_json: bool) -> None:
+def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
     from dataclasses import asdict
 
@@ -169,23 +203,40 @@ def report(run_files: Sequence[Path], as_json: bool) -> None:
     from rich.table import Table
 
     from agentworld_sim.bench.run import auroc, figures_of, read_run
+    from agentworld_sim.imagination.usage import WorldUsage
 
     found = {path.stem: read_run(path)[1] for path in run_files}
+    if label is not None:
+        labels = {one for rows in found.values() for row in rows for one in row.labels}
+        if label not in labels:
+            raise UsageError(
+                f"no call has the label {label!r}.{nearest(label, labels)} There are:"
+                f" {', '.join(sorted(labels)) or 'none'}."
+            )
+        found = {name: [row for row in rows if label in row.labels] for name, rows in found.items()}
     figures = {name: figures_of(rows) for name, rows in found.items()}
     areas = {name: auroc(rows) for name, rows in found.items()}
+    costs = {
+        name: WorldUsage.total(row.usage for row in rows).per_answer()
+        for name, rows in found.items()
+    }
     if as_json:
         told = {
-            name: {"auroc": areas[name]} | {what: asdict(one) for what, one in held.items()}
+            name: {"auroc": areas[name], "cost": costs[name]}
+            | {what: asdict(one) for what, one in held.items()}
             for name, held in figures.items()
         }
         click.echo(json.dumps(told))
         return
     table = Table("percent", *found)
-    for what in next(iter(figures.values())):
-        table.add_row(what, *(str(held[what]) for held in figures.values()))
+    for what in dict.fromkeys(what for held in figures.values() for what in held):
+        table.add_row(what, *(str(held.get(what, "")) for held in figures.values()))
     table.add_row(
         "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
     )
+    for what in dict.fromkeys(what for cost in costs.values() for what in cost):
+        told = (f"{cost[what]:,.1f}" if cost else "" for cost in costs.values())
+        table.add_row(f"{what}, a call", *told)
     Console().print(table)
 
 
@@ -203,6 +254,49 @@ def calibrate(run_file: Path, output: Path) -> None:
     ]
     Calibration.fit(observed, run=run_file.name, **about["settings"]).write(output)
     click.echo(f"{output}: fitted on {len(observed):,} answers")
+
+
+@bench.command(name="compile")
+@recordings_argument
+@click.option("--output", required=True, type=FILE, help="The file to write.")
+@click.option(
+    "--tool", "tools", multiple=True, metavar="NAME", help="One of them; may be repeated."
+)
+@model_options
+@asynchronous
+async def compile_programs(
+    recordings: Sequence[Path], output: Path, tools: Sequence[str], model_choice: ModelChoice
+) -> None:
+    """Have a model write tools as programs, and keep those that recordings accept; AGENTWORLD_PROGRAMS
+    names the file. An experiment.
+    """
+    from agentworld_sim.bench.program_author import compile_tools
+    from agentworld_sim.engines.program import Program, write_programs
+    from agentworld_sim.imagination.world_model import DEFAULT_CONTEXT_TOKENS
+    from agentworld_sim.llm.chat import ChatMessage, ChatRequest
+
+    model = model_choice.require()
+    context = model.settings.context_tokens or (await model.client.served_model()).context_tokens
+
+    async def author(messages: Sequence[ChatMessage]) -> str:
+        request = ChatRequest(
+            messages=tuple(messages),
+            max_tokens=min(model.settings.max_tokens, (context or DEFAULT_CONTEXT_TOKENS) // 2),
+            seed=0,
+            thinking=model.settings.thinking,
+        )
+        return (await model.client.ask(request)).content
+
+    found: dict[str, Program] = {}
+    async for name, program in compile_tools(_load(recordings), author, tools):
+        if isinstance(program, Program):
+            found[name] = program
+            click.echo(f"{name}: accepted on {program.held_out} held-out recordings")
+        else:
+            click.echo(f"{name}: refused, {program}")
+    await model.close()
+    write_programs(output, found)
+    click.echo(f"{output}: {len(found)} programs")
 
 
 def _load(recordings: Sequence[Path]) -> TransitionSet:

@@ -207,7 +207,7 @@ def doctor(
 ) -> None:
     """Look at a model server: is it set up as worlds need it?
 
-    Asks four questions and prints what is right, what is not, and what to do. The key is taken from
+    Asks six questions and prints what is right, what is not, and what to do. The key is taken from
     AGENTWORLD_API_KEY. Exit code 4 if a check failed.
 
     \b

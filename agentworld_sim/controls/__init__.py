@@ -1,20 +1,10 @@
 """Controls: perturbations enforced in code, as middleware around the answering of calls.
 
-One file per kind of control; `agentworld_sim/ports/steps.py` holds what they have in common,
-`control_list.py` their names in scenarios and which of them hold in a state.
+One file per kind of control; `agentworld_sim/ports/steps.py` holds what all controls have in common,
+`selective_control.py` what those have that strike some of the calls, `control_list.py` their names in scenarios and
+which of them hold in a state.
 """
 
-from agentworld_sim.controls._fault import Fault, failure_of
-from agentworld_sim.controls.control_list import control_kinds
-from agentworld_sim.ports import Control, Next, StepContext
-from agentworld_sim.ports.steps import control_values
+import lazy_loader
 
-__all__ = [
-    "Control",
-    "Fault",
-    "Next",
-    "StepContext",
-    "control_kinds",
-    "control_values",
-    "failure_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -150,8 +150,8 @@ class ExampleLibrary:
             return held[1]
         own = [number for number, one in enumerate(self._examples) if one.name == name]
         problems: dict[int, str] = {}
-        for number in own if tool is not None else ():
-            if problem := self._examples[number].problem(tool):
+        for number in own:
+            if tool is not None and (problem := self._examples[number].problem(tool)):
                 problems[number] = problem
         if problems:
             logger.warning(

@@ -130,6 +130,7 @@ class ReplyReader:
     pieces: int = 0
     """In how many pieces they did."""
     thinking_field: str = ""
+    model: str = ""
     _logprobs: list[float] = field(default_factory=list[float])
     _look_at: int = WATCH_EVERY
 
@@ -206,6 +207,7 @@ class ReplyReader:
         if not choices:
             return
         try:
+            self.model = self.model or str(chunk.get("model") or "")
             choice = cast(dict[str, Any], choices[0])
             piece = cast(dict[str, Any], choice.get(part) or {})
             for name in THINKING_FIELDS:

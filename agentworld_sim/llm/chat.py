@@ -52,6 +52,8 @@ class ChatReply:
     """What the server calls that, when it did."""
     pieces: int = 0
     """In how many pieces the text came; about its tokens, where `usage` does not tell."""
+    model: str = ""
+    """What the server calls the model that answered; a hosted one may name a dated version of what was asked."""
     finish_reason: str
     """`stop`, `length`, or `interrupted` when a watch ended the reply."""
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -95,6 +97,8 @@ class ServedModel:
     name: str
     context_tokens: int | None
     """Most tokens of prompt and reply together; `None` when the server does not say."""
+    owner: str = field(default="", compare=False)
+    """Whose it is by the server's list (`owned_by`): most servers put their own name there."""
 
 
 LARGEST_SEED = 2**31 - 1

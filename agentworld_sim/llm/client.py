@@ -238,6 +238,7 @@ class ChatClient:
             thinking=reader.thinking,
             thinking_field=reader.thinking_field,
             pieces=reader.pieces,
+            model=reader.model,
             finish_reason=reader.finish_reason or "stop",
             usage=reader.usage,
             parameters=fields,
@@ -318,11 +319,10 @@ async def find_model(server: ChatTransport, wanted: str) -> ServedModel:
             raise server.failures.missing(refusal.status, refusal.message, hint)
         return ServedModel(wanted, None)
     models = models_in(found)
-    if wanted in models:
-        return ServedModel(wanted, models[wanted])
-    if not wanted and len(models) == 1:
-        return ServedModel(*models.popitem())
-    raise wrong_name(server, wanted, list(models))
+    name = wanted or (next(iter(models)) if len(models) == 1 else "")
+    if name not in models:
+        raise wrong_name(server, wanted, list(models))
+    return ServedModel(name, models[name], _owner(found, name))
 
 
 async def names_served(server: ChatTransport) -> list[str] | None:
@@ -366,6 +366,12 @@ def models_in(listing: object) -> dict[str, int | None]:
         return {}
     models = [mapping(entry) for entry in cast(list[object], entries)]
     return {str(model["id"]): _context(model) for model in models if model.get("id")}
+
+
+def _owner(listing: object, name: str) -> str:
+    entry = next(one for one in mapping(listing)["data"] if str(mapping(one).get("id")) == name)
+    # OpenRouter lists what may be asked of each model, and no owner.
+    return str(entry.get("owned_by") or ("openrouter" if "supported_parameters" in entry else ""))
 
 
 def _context(model: Mapping[str, Any]) -> int | None:

@@ -3,6 +3,6 @@
 What tools and models said is hostile until it is escaped: everything goes through `Markup`.
 """
 
-from agentworld_sim.report.html_page import Markup, page, tag
+from agentworld_sim.report.html_page import Markup, filters, page, tag
 
-__all__ = ["Markup", "page", "tag"]
+__all__ = ["Markup", "filters", "page", "tag"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -82,6 +82,25 @@ def page(title: str, *body: Content) -> str:
     )
     main = tag("body", tag("main", tag("h1", title), html_of(body)))
     return f"<!doctype html>\n{tag('html', head, main, lang='en')}\n"
+
+
+def filters(choices: Mapping[str, str]) -> Markup:
+    """Switches, of which one is on: the style sheet hides every `case` that has not the chosen class.
+
+    Args:
+        choices: Class to label, the first for all.
+    """
+    return tag(
+        "fieldset",
+        [
+            tag(
+                "label",
+                tag("input", type="radio", name_="show", id=f"show-{kind}", checked=kind == "all"),
+                label,
+            )
+            for kind, label in choices.items()
+        ],
+    )
 
 
 @cache

@@ -18,6 +18,6 @@ class NewWorldOptions(TypedDict, total=False):
     engines: Sequence[Engine] | None
     model: WorldImaginer | str | Literal[False] | None
     checks: Sequence[Check]
-    controls: Sequence[Control]
+    controls: Sequence[Control | str]
     access: Mapping[str, Access] | None
     answers: Mapping[str, object] | None

@@ -12,8 +12,18 @@ from ._content import (
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
 )
+from ._control_files import read_controls as read_controls
+from ._instruction import (
+    CompiledInstruction as CompiledInstruction,
+    compile_instruction as compile_instruction,
+)
+from ._profiles import (
+    ControlProfile as ControlProfile,
+    control_profiles as control_profiles,
+)
 from ._scenario import (
     Scenario as Scenario,
+    declared_controls as declared_controls,
     empty_scenario as empty_scenario,
     in_domains as in_domains,
     restored_scenario as restored_scenario,
@@ -31,7 +41,7 @@ from ._sections import (
     RoutesSpec as RoutesSpec,
     ToolObject as ToolObject,
     UserSpec as UserSpec,
-    declared_controls as declared_controls,
+    control_schema as control_schema,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,

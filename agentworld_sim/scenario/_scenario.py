@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     Field,
     JsonValue,
     PrivateAttr,
@@ -21,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from agentworld_sim.controls import Control, SelectiveControl
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
@@ -264,10 +266,7 @@ class Scenario(Strict):
         try:
             scenario = cls.model_validate(fields)
         except ValidationError as error:
-            from agentworld_sim.scenario._document import problems_error, problems_of, read_document
-
-            document = read_document("{}", "from_directory")
-            raise problems_error("from_directory", problems_of(error, document, cls)) from error
+            raise _problems_without_file("from_directory", error, cls) from error
         return scenario._with_place(str(folder), folder)
 
     @property
@@ -360,13 +359,8 @@ class Scenario(Strict):
         for rule, access in self.access.items():
             if (problem := access_problem(rule, access)) is not None:
                 problems.append((("access", rule), problem))
+        problems += self._control_problems()
         names: set[str] = set()
-        for number, control in enumerate(self.controls):
-            if (name := control.name) in names:
-                message = f"{name!r} is the name of another control. Give each its own."
-                problems.append((("controls", number, "name"), message))
-            names.add(name)
-        names = set()
         for number, tool in enumerate(self.tools):
             name = tool.name if isinstance(tool, ToolObject) else tool
             if name in names:
@@ -377,6 +371,41 @@ class Scenario(Strict):
                 problems += self._tool_problems(number, tool)
         KeyedProblems.raise_for(problems)
         return self
+
+    def _control_problems(self) -> Problems:
+        """Controls that have one name, or can never strike in this scenario, or behind one another."""
+        problems: Problems = []
+        before: list[Control] = []
+        for number, spec in enumerate(self.controls):
+            for control in spec.to_controls():
+                if any(control.name == other.name for other in before):
+                    message = f"{control.name!r} is the name of another control. Give each its own."
+                    problems.append((("controls", number, "name"), message))
+                elif (never := self._why_never(control, before)) is not None:
+                    problems.append((("controls", number, never[0]), never[1]))
+                before.append(control)
+        return problems
+
+    def _why_never(self, control: Control, before: Sequence[Control]) -> tuple[str, str] | None:
+        """Why a control can never strike, and the key that says so."""
+        if not isinstance(control, SelectiveControl):
+            return None
+        if control.domain is not None and control.domain not in self.domains:
+            return "domain", f"found {control.domain!r}; allowed: {', '.join(self.domains)}."
+        if control.only_in and not set(control.only_in) & set(self.domains):
+            only = f"it strikes in {', '.join(control.only_in)} alone"
+            return "kind", f"{only}, and the domains are: {', '.join(self.domains)}. Remove it."
+        if (outer := control.shadow_in(before)) is not None:
+            message = (
+                f"it can never strike: {outer!r}, before it, answers all of these calls. Put this one first,"
+                " or have the other strike some calls only."
+            )
+            return "kind", message
+        if self.tools and not control.is_pattern:
+            names = [tool.name for tool in scenario_tools(self)]
+            if control.tool not in names and (hint := nearest(control.tool, names)):
+                return "tool", f"no tool of this scenario is named {control.tool!r}.{hint}"
+        return None
 
     def _tool_problems(self, number: int, tool: ToolObject) -> Problems:
         known = ", ".join(self.domains)
@@ -395,6 +424,29 @@ class Scenario(Strict):
         self._source = source
         self._base_dir = base
         return self
+
+
+def declared_controls(written: Iterable[Mapping[str, Any] | str]) -> list[Control]:
+    """The controls that a scenario, or a world's state, declares.
+
+    Raises:
+        UsageError: one is of no kind, or says what its kind does not take.
+    """
+    made: list[Control] = []
+    for one in written:
+        try:
+            made += ControlSpec.model_validate(one).to_controls()
+        except ValidationError as error:
+            raise _problems_without_file("controls", error, ControlSpec) from error
+    return made
+
+
+def _problems_without_file(
+    source: str, error: ValidationError, model: type[BaseModel]
+) -> ScenarioError:
+    from agentworld_sim.scenario._document import problems_error, problems_of, read_document
+
+    return problems_error(source, problems_of(error, read_document("{}", source), model))
 
 
 def scenario_schema() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
@@ -24,9 +24,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from agentworld_sim.controls import Control, control_kinds
+from agentworld_sim.controls import Control, SelectiveControl, control_kinds
 from agentworld_sim.controls.control_list import BUILTIN_KINDS
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.scenario._profiles import control_profiles
 from agentworld_sim.scenario._types import (
     AbsolutePath,
     Account,
@@ -39,6 +40,7 @@ from agentworld_sim.scenario._types import (
     Strict,
     ToolName,
     Variable,
+    attribute_docs,
     mismatch,
     unknown_key,
 )
@@ -340,69 +342,102 @@ class ModelSpec(Strict):
 
 
 class ControlSpec(Strict):
-    """A perturbation that is enforced in code. Its other keys belong to its kind."""
+    """A perturbation that is enforced in code, or a profile: several of them under one name. Its other keys belong
+    to its kind, or to each of the profile's. A text is a profile's name."""
 
     model_config = ConfigDict(extra="allow")
 
     kind: str
-    """What it does."""
+    """What it does, or the name of a profile."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_profile(cls, value: object) -> object:
+        return {"kind": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _check(self) -> ControlSpec:
-        self.to_control()
+        self.to_controls()
         return self
 
-    @property
-    def name(self) -> str:
-        """Its own among the scenario's controls."""
-        return self.to_control().name
+    def to_data(self) -> list[dict[str, Any]]:
+        """Each control that it means, as a scenario writes it."""
+        return self._each(self.model_dump(mode="json"))
 
-    def to_control(self) -> Control:
-        """The control that it means."""
-        try:
-            kind = control_kinds.get(self.kind)
-        except UsageError as error:
-            raise KeyedProblems([(("kind",), f"{error}")]) from error
-        said = dict(self.model_extra or {})
-        model, local = _model_of(kind)
-        problems = {
-            key: _PROCESS_LOCAL.format(key)
-            if key in local or callable(value)
-            else unknown_key(key, ["kind", *model.model_fields])
-            for key, value in said.items()
-            if key not in model.model_fields or callable(value)
-        }
-        if problems:
-            raise KeyedProblems(((key,), message) for key, message in problems.items())
-        # As JSON: a list is right where the kind has a tuple.
-        read = model.model_validate_json(json.dumps(said))
-        try:
-            return kind(**{name: getattr(read, name) for name in model.model_fields})
-        except (UsageError, ValueError) as error:
-            raise KeyedProblems([((), f"{error}")]) from error
+    def to_controls(self) -> list[Control]:
+        """The controls that it means."""
+        said = {"kind": self.kind, **(self.model_extra or {})}
+        return [_control_of(one) for one in self._each(said)]
+
+    def _each(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+        own = self.kind in BUILTIN_KINDS or "/" in self.kind
+        profile = None if own else control_profiles().get(self.kind)
+        if profile is None:
+            return [said]
+        shared = {key: value for key, value in said.items() if key not in ("kind", "name")}
+        name = said.get("name", self.kind)
+        return [
+            {**one, **shared, "name": f"{name}-{one.get('name', one['kind'])}"}
+            for one in profile.controls
+        ]
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         schema = super().__get_pydantic_json_schema__(core_schema, handler)
-        schema["allOf"] = [
-            {
-                "if": {"properties": {"kind": {"const": name}}},
-                "then": {
-                    key: value
-                    for key, value in _model_of(kind)[0].model_json_schema().items()
-                    if key in ("properties", "required")
-                },
+        shared = control_schema(SelectiveControl)
+        schema["allOf"] = [_if_kind({"enum": list(BUILTIN_KINDS)}, shared)]
+        for name in BUILTIN_KINDS:
+            own = control_schema(control_kinds.get(name))
+            own["properties"] = {
+                key: value
+                for key, value in own["properties"].items()
+                if value != shared["properties"].get(key)
             }
-            for name, kind in BUILTIN_KINDS.items()
-        ]
-        return schema
+            schema["allOf"].append(_if_kind({"const": name}, own))
+        return {"anyOf": [schema, {"enum": list(control_profiles())}]}
 
 
-def declared_controls(written: Iterable[Mapping[str, Any]]) -> list[Control]:
-    """The controls that a scenario, or a world's state, declares."""
-    return [ControlSpec.model_validate(one).to_control() for one in written]
+def _if_kind(kind: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    then = {key: schema[key] for key in ("properties", "required") if schema.get(key)}
+    return {"if": {"properties": {"kind": kind}}, "then": then}
+
+
+def _control_of(data: Mapping[str, Any]) -> Control:
+    said = {key: value for key, value in data.items() if key != "kind"}
+    try:
+        kind = control_kinds.get(data["kind"])
+    except UsageError as error:
+        profiles = f"{nearest(data['kind'], control_profiles())} Profiles: {', '.join(control_profiles())}."
+        raise KeyedProblems([(("kind",), f"{error}{profiles}")]) from error
+    model, local = _model_of(kind)
+    problems = {
+        key: _PROCESS_LOCAL.format(key)
+        if key in local or callable(value)
+        else unknown_key(key, ["kind", *model.model_fields])
+        for key, value in said.items()
+        if key not in model.model_fields or callable(value)
+    }
+    if problems:
+        raise KeyedProblems(((key,), message) for key, message in problems.items())
+    # As JSON: a list is right where the kind has a tuple.
+    read = model.model_validate_json(json.dumps(said))
+    try:
+        return kind(**{name: getattr(read, name) for name in model.model_fields})
+    except (UsageError, ValueError) as error:
+        raise KeyedProblems([((), f"{error}")]) from error
+
+
+def control_schema(kind: type[Control]) -> dict[str, Any]:
+    """The JSON Schema of what a scenario says of a control of this kind, beside `kind`."""
+    schema = _model_of(kind)[0].model_json_schema()
+    texts = attribute_docs(kind, below=Control)
+    for name, field in schema["properties"].items():
+        field.pop("title", None)
+        if name in texts:
+            field["description"] = texts[name]
+    return schema
 
 
 _PROCESS_LOCAL = (

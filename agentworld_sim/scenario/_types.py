@@ -56,18 +56,18 @@ class Strict(BaseModel):
         # Not `use_attribute_docstrings`, which reads every source when the classes are made.
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
-        texts = _attribute_docs(cls)
+        texts = attribute_docs(cls, below=Strict)
         for name, field in cls.model_fields.items():
             if name in texts:
                 properties.get(field.alias or name, {})["description"] = texts[name]
         return schema
 
 
-def _attribute_docs(cls: type) -> dict[str, str]:
-    """What stands below each field of a class, its bases' too."""
+def attribute_docs(cls: type, *, below: type) -> dict[str, str]:
+    """What stands below each field of a class, and of its bases that `below` is a base of."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if not issubclass(base, Strict) or base is Strict:
+        if below not in base.__mro__ or base is below:
             continue
         try:
             (tree,) = ast.parse(dedent(inspect.getsource(base))).body

@@ -29,6 +29,16 @@ PARSER = "Start the server with --reasoning-parser qwen3."
 
 TAG = "<predicted_observation>"
 
+KINDS = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llamacpp": "llama.cpp",
+    "library": "Ollama",
+    "openai": "OpenAI",
+    "openrouter": "OpenRouter",
+}
+"""Servers by what they write as the owner of a model."""
+
 CONVERSATION = (
     ChatMessage(
         "system",
@@ -114,6 +124,7 @@ def diagnose(
         silence_seconds=timeout,
         retries=0,
         cache_entries=0,
+        logprobs=True,
     )
     examination = _Examination(settings, on_finding)
     run_sync(examination.run())
@@ -130,6 +141,7 @@ class _Examination:
     ) -> None:
         self.findings: list[Finding] = []
         self.model: str | None = None
+        self._owner = ""
         self._url, self._max_tokens = settings.url, settings.max_tokens
         self._client = ChatClient(settings)
         self._on_finding = on_finding
@@ -142,6 +154,8 @@ class _Examination:
             ):
                 await self._run_check("structured output", self._structured_output)
                 await self._run_check("prefix caching", self._prefix_cache)
+                await self._run_check("seeds", self._seeds)
+                self._parameters()
         finally:
             await self._client.close()
 
@@ -164,6 +178,7 @@ class _Examination:
         self.model = served.name
         self._add("server", "ok", self._url)
         self._add("model", "ok", served.name)
+        self._owner = served.owner
         tokens, check = served.context_tokens, "context length"
         if tokens is None:
             advice = "It should have 262,144 tokens for long sessions, 40,960 at least."
@@ -180,6 +195,7 @@ class _Examination:
     async def _answer(self) -> None:
         """Whether thinking arrives in a field of its own, and the observation in its tag."""
         answer = await self._ask(*CONVERSATION)
+        self._add("kind", "ok", self._kind(answer.model))
         if "<think>" in answer.content or "</think>" in answer.content:
             self._add("reasoning parser", "failed", "thinking stands in the content", PARSER)
         elif answer.thinking:
@@ -192,6 +208,21 @@ class _Examination:
             )
             self._add("reasoning parser", "warning", "the answer had no thinking", advice)
         self._observation(answer)
+        check = "log-probabilities"
+        if answer.logprob is not None:
+            return self._add(check, "ok", "told")
+        advice = "Only several answers show how sure one is: ask with --samples 3."
+        self._add(check, "warning", "the answer did not tell them", advice)
+
+    def _kind(self, answered: str) -> str:
+        """What kind of server it is, by its list of models and the name under which it answers."""
+        if answered.startswith(f"{self.model}@"):
+            # It names the revision of the weights behind the model.
+            return "transformers serve"
+        kind = KINDS.get(self._owner)
+        if kind is None:
+            kind = f"unknown, its models are owned by {self._owner!r}" if self._owner else "unknown"
+        return kind if answered in ("", self.model) else f"{kind}, answers as {answered}"
 
     def _observation(self, answer: ChatReply) -> None:
         check = "observation"
@@ -250,6 +281,28 @@ class _Examination:
         if share >= 0.5:
             return self._add(check, "ok", summary)
         self._add(check, "warning", summary, "Large blocks hold less: try a smaller --block-size.")
+
+    async def _seeds(self) -> None:
+        """Whether equal requests have equal answers, and whether thinking can be switched off."""
+        question = ChatMessage("user", "Write ten words that have nothing to do with each other.")
+        one, two = [await self._ask(question, max_tokens=64, thinking=False) for _ in range(2)]
+        if one.thinking.strip() or "</think>" in one.content:
+            advice = "Every answer costs its thinking, also where a setting turns it off."
+            self._add("thinking off", "warning", "it thinks all the same", advice)
+        else:
+            self._add("thinking off", "ok", "it does not think when asked not to")
+        if (one.content, one.thinking) == (two.content, two.thinking):
+            return self._add("seeds", "ok", "equal requests have equal answers")
+        advice = "Another run has other answers: replay a cassette where they must stay."
+        self._add("seeds", "warning", "equal requests have different answers", advice)
+
+    def _parameters(self) -> None:
+        """What the server refused, so that it is asked without."""
+        if left_out := ", ".join(sorted(self._client.left_out)):
+            advice = "Worlds ask without, and what it would do does not happen."
+            self._add("parameters", "warning", f"refused: {left_out}", advice)
+        else:
+            self._add("parameters", "ok", "none was refused")
 
     async def _twice(self, characters: int) -> ChatReply:
         # A beginning of its own, or an earlier run would have filled the cache.

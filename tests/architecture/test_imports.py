@@ -17,7 +17,7 @@ from tests.architecture.imports import (
 )
 
 LAYERS = """
-    regex errors toml _version types extras redaction schema ports registry ingest store diff llm checks
+    regex errors toml _version types extras redaction schema ports registry ingest store diff llm proxy checks
     domains
     toolkits engines controls imagination runtime scenario world_records world goals supports_world binding scoring
     world_spec episode cassette rollouts assembly serving bench report testing cli

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from agentworld_sim.imagination import WorldModel
 from agentworld_sim.imagination.confidence import Calibration
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
 from agentworld_sim.llm.settings import ModelSettings
+from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.turns import Observation
 
 
 def oracle(transition: Transition) -> str:
@@ -57,9 +60,11 @@ def model(url: str, **settings: Any) -> WorldModel:
     return WorldModel(ModelSettings(url=url, thinking=False, **settings))
 
 
-async def run(asked: list[Transition], model: WorldModel, output: Path) -> list[Row]:
-    settings = runs.settings_of(model)
-    return await runs.run(asked, model.imaginer(), output, settings=settings)
+async def run(
+    asked: list[Transition], model: WorldModel, output: Path, *, whole_sessions: bool = False
+) -> list[Row]:
+    settings, imaginer = runs.settings_of(model), model.imaginer()
+    return await runs.run(asked, imaginer, output, settings=settings, whole_sessions=whole_sessions)
 
 
 async def test_every_call_is_asked_in_the_state_it_was_made_in(
@@ -104,10 +109,78 @@ async def test_a_world_that_refuses_is_counted_as_that(
 async def test_a_server_that_is_down_is_no_answer(
     transitions: list[Transition], tmp_path: Path
 ) -> None:
-    with pytest.raises(ExceptionGroup) as raised:
+    with pytest.raises(ModelUnavailable):
         await run(transitions, model("http://127.0.0.1:9/v1", retries=0), tmp_path / "run.jsonl")
-    assert raised.group_contains(ModelUnavailable)
     assert read_run(tmp_path / "run.jsonl")[1] == []
+
+
+async def test_a_whole_session_goes_on_with_what_was_answered(
+    transitions: list[Transition], tmp_path: Path
+) -> None:
+    output = tmp_path / "run.jsonl"
+    with server(transitions, wrong=2) as served:
+        rows = await run(transitions, model(served.url), output, whole_sessions=True)
+        assert "no idea" in str(served.requests[-1].messages), "it was told what it had said"
+        with pytest.raises(UsageError, match=r"other settings \(whole_sessions\)"):
+            await run(transitions, model(served.url), output)
+    # Order 4711 was never closed, and nothing makes up for that.
+    assert [row.score.value for row in rows] == [True, True, False, True, True]
+    assert [row.score.state for row in rows] == [True, True, False, False, False]
+    assert figures_of(rows)["sessions whose first 5 calls are right"].share == 0.0
+
+
+async def test_a_whole_session_that_was_cut_off_is_asked_anew_and_counted_once(
+    transitions: list[Transition], tmp_path: Path
+) -> None:
+    output = tmp_path / "run.jsonl"
+    with server(transitions) as served:
+        whole = await run(transitions, model(served.url), output, whole_sessions=True)
+        output.write_text("".join(output.read_text().splitlines(keepends=True)[:3]))
+        again = await run(transitions, model(served.url), output, whole_sessions=True)
+    written = [(row.id, row.score) for row in read_run(output)[1]]
+    assert written == [(row.id, row.score) for row in whole]
+    assert written == [(row.id, row.score) for row in again]
+    assert figures_of(whole)["sessions whose first 5 calls are right"].share == 100.0
+
+
+async def test_no_answer_is_not_the_empty_answer(shop: TransitionSet, tmp_path: Path) -> None:
+    session = shop.sessions[0]
+    said = Observation(text="", provenance="real")
+    silent = replace(session, calls=(replace(session.calls[1], observation=said),))
+    with ScriptedModelServer(lambda request: "<predicted_observation>") as served:
+        asked = list(silent.transitions())
+        rows = await run(asked, model(served.url, reasks=0), tmp_path / "run.jsonl")
+    assert rows[0].refused
+    assert not rows[0].score.right
+
+
+async def test_a_call_that_its_tools_schema_does_not_allow_is_refused_and_ends_no_run(
+    shop: TransitionSet, tmp_path: Path
+) -> None:
+    session = shop.sessions[0]
+    strange = replace(session.calls[1], call=ToolCall("show_order", {"order_id": 4711}))
+    calls = (session.calls[0], strange, session.calls[2])
+    asked = list(replace(session, calls=calls).transitions())
+    with server(asked) as served:
+        rows = await run(asked, model(served.url), tmp_path / "run.jsonl")
+    assert [row.score.right for row in rows] == [True, False, True]
+    assert "is not of type 'string'" in rows[1].refused
+
+
+async def test_figures_are_shown_by_label(transitions: list[Transition], tmp_path: Path) -> None:
+    output = tmp_path / "run.jsonl"
+    with server(transitions, wrong=3) as served:
+        rows = await run(transitions, model(served.url), output)
+    figures = figures_of(rows)
+    assert figures["right, a call that fails"].count == 1
+    assert figures["right, a call that fails"].share == 0.0
+    assert figures["right, a table with one record"].count == 1
+    runner = CliRunner()
+    arguments = ["bench", "report", str(output), "--label", "a call that fails", "--json"]
+    told = json.loads(runner.invoke(cli, arguments, catch_exceptions=False).output)["run"]
+    assert told["right"]["count"] == 1
+    arguments[4] = "a call that fail"
+    assert "Did you mean 'a call that fails'" in runner.invoke(cli, arguments).output
 
 
 def test_figures_draw_sessions_not_calls() -> None:
@@ -132,21 +205,18 @@ def test_the_command_asks_reports_and_calibrates(
 
     side = transitions[0].side
     with server(transitions, wrong=0) as served:
-        call(
-            "run",
-            recorded,
-            "--output",
-            output,
-            "--side",
-            side,
-            "--model-url",
-            served.url,
-            "--no-thinking",
-        )
+        asking = ("--side", side, "--model-url", served.url, "--no-thinking")
+        call("run", recorded, "--output", output, *asking)
+        call("run", recorded, "--output", tmp_path / "whole.jsonl", "--whole-sessions", *asking)
+    told = json.loads(call("report", tmp_path / "whole.jsonl", "--json"))["whole"]
+    assert told["right"]["count"] == len(transitions)
+    assert told["sessions whose first 5 calls are right"]["share"] == 0.0
     asked = [one for one in transitions if one.side == side]
     told = json.loads(call("report", output, "--json"))["run"]
     assert told["right"]["count"] == len(asked)
-    assert "state, 1 field" in call("report", output)
+    assert told["cost"]["requests"] == 1.0
+    assert "state, 1 field" in (table := call("report", output))
+    assert "tokens written, a call" in table
     call("calibrate", output, "--output", tmp_path / "sure.json")
     assert Calibration.load(tmp_path / "sure.json").about["run"] == "run.jsonl"
 
@@ -158,6 +228,8 @@ def test_a_source_an_environment_and_a_package_that_are_missing_are_named(tmp_pa
         make("bfcl", tmp_path, tmp_path / "out")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    with pytest.raises(UsageError, match="--environment DIR"):
+        make("bfcl", None, tmp_path / "out")
     with pytest.raises(UsageError, match="bfcl-eval is not installed"):
         make("bfcl", tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()

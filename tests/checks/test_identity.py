@@ -157,6 +157,16 @@ def test_ids_have_many_names(object_: dict[str, Any], field: str) -> None:
     assert said(object_, seen(object_)) is None
 
 
+def test_an_order_that_begins_with_its_customers_id_is_no_customer() -> None:
+    mirror = {"customer_id": "ann", "article": "mirror", "size": "L", "order_id": "ORD-1"}
+    desk = {**mirror, "article": "desk", "order_id": "ORD-2"}
+    history = seen([mirror], name="list_orders")
+    assert said(desk, history, "get_order") is None
+    problem = said({**mirror, "article": "desk"}, history, "get_order")
+    assert problem is not None
+    assert "'article' of order_id 'ORD-1'" in problem
+
+
 def test_a_setting_with_a_key_is_no_object_with_an_id() -> None:
     assert said({"key": "colour", "text": "red"}, seen({"key": "colour", "text": "blue"})) is None
 

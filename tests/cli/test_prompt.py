@@ -176,13 +176,15 @@ def test_what_a_world_cost_is_told(home: Home) -> None:
     done = home.run("world", "cost", "lab")
     assert (done.returncode, done.stderr) == (0, "")
     names = [line.split()[0] for line in done.stdout.splitlines()]
-    assert names == ["turns", "failed", "commands", "requests", "replies", "tokens", "time"]
+    assert names == ["turns", "failed", "commands", "requests", "replies", "tokens", "time", "each"]
     for part in (
         "3: 1 computed, 2 imagined",
         "1 step gave no turn",
         "2 imagined inside of turns",
         "7 to the server, 0 saved by the cache of replies",
         "5 not used, 5 without the tag",
+        "2.3 requests, ",
+        "; 75% of the steps ask the model",
     ):
         assert part in done.stdout
 
@@ -249,6 +251,7 @@ def test_an_imagined_program_has_output_messages_and_exit_code_of_its_own(home: 
         (["--model", "tiny"], "--model"),
         (["--thinking"], "--thinking"),
         (["--no-thinking"], "--no-thinking"),
+        (["--thinking-tokens", "9"], "--thinking-tokens"),
         (["--model-2", "large"], "--model-2"),
     ],
 )

@@ -127,7 +127,7 @@ controls:
         (
             "{kind: acme/shot, name: a}",
             (
-                "Did you mean 'acme/shout'? There are: fault, acme/broken, acme/nothing, acme/shout. If it is"
+                "hidden-fact, adversarial-text, acme/broken, acme/nothing, acme/shout. If it is"
                 " not one of these, install the package 'acme'"
             ),
         ),

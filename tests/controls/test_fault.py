@@ -249,5 +249,5 @@ async def test_a_failed_command_has_its_streams_and_its_code() -> None:
 @pytest.mark.parametrize("field", ["latency_us", "times"])
 def test_a_fault_has_no_negative_numbers(field: str) -> None:
     numbers: dict[str, Any] = {field: -1}
-    with pytest.raises(UsageError, match=f"{field} of the fault 'f' is -1: give 0 or more"):
+    with pytest.raises(UsageError, match=f"{field} of the control 'f' is -1: give [01] or more"):
         Fault(name="f", tool="run", **numbers)

@@ -29,6 +29,7 @@ from agentworld_sim.controls import Next
 from agentworld_sim.errors import ControlFailure, EngineFailure
 from agentworld_sim.types import Conditions, FileTree, MemoryBlobs
 from agentworld_sim.types.conditions import PREFIX
+from agentworld_sim.types.turns import Provenance
 
 Values = Mapping[str, Any]
 
@@ -320,20 +321,24 @@ class Sealed(Control):
 
 
 @pytest.mark.parametrize(
-    ("conditions", "text"),
+    ("conditions", "text", "provenance"),
     [
-        (Conditions(read_only=("/srv",)), "/srv/a: Read-only file system\n"),
-        (Conditions(denied=("/",)), "/srv/a: Permission denied\n"),
+        (
+            Conditions(read_only=("/srv",)),
+            "done\nbash: line 1: /srv/a: Read-only file system\n",
+            "computed",
+        ),
+        (Conditions(denied=("/",)), "/srv/a: Permission denied\n", "enforced"),
     ],
 )
 async def test_nothing_is_written_where_nothing_can_be_whatever_the_engine_does(
-    conditions: Conditions, text: str
+    conditions: Conditions, text: str, provenance: Provenance
 ) -> None:
     scenario = Scenario.model_validate({"name": "m", "domains": ["terminal"]})
     async with await World.create(scenario, controls=[Sealed(conditions)]) as world:
         command = ToolCall("bash", {"command": "echo x > /srv/a; echo done"})
         turn = await world.step(command)
-        assert turn.observation == Observation(text=text, provenance="enforced")
+        assert turn.observation == Observation(text=text, provenance=provenance)
         assert turn.change.files == {}
         assert await said(world, ToolCall("bash", {"command": "ls /srv; pwd"})) == "/root\n"
 

@@ -64,7 +64,7 @@ def test_the_options_of_the_page_exist(command: list[str]) -> None:
         [AGENTWORLD, *command, "--help"], capture_output=True, text=True, check=True
     ).stdout
     named = set(re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE))
-    assert len(named) == 6
+    assert len(named) == 7
     assert [option for option in named if option not in shown] == []
 
 

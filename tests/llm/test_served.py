@@ -146,6 +146,23 @@ def test_lists_of_models_are_read(answer: object, models: dict[str, int | None])
     assert models_in(answer) == models
 
 
+@pytest.mark.parametrize(
+    ("entry", "owner"),
+    [
+        ({"id": MODEL, "object": "model", "owned_by": "llamacpp"}, "llamacpp"),
+        # As OpenRouter documents its list.
+        ({"id": MODEL, "context_length": 8192, "supported_parameters": ["top_p"]}, "openrouter"),
+        ({"id": MODEL}, ""),
+    ],
+)
+async def test_whose_a_model_is_stands_in_the_list(
+    connect: Connect, entry: dict[str, object], owner: str
+) -> None:
+    told = json.dumps({"data": [{"id": "other", "owned_by": "x"}, entry]}).encode()
+    async with raw_server(response(told, content_type="application/json")) as raw:
+        assert (await connect(raw.url).served_model()).owner == owner
+
+
 @pytest.mark.parametrize("text", ['{"data": [{}, 3, null]}', '{"data": null}', "[]", "null"])
 def test_lists_that_are_none_hold_no_models(text: str) -> None:
     assert models_in(json.loads(text)) == {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from agentworld_sim.controls import control_kinds
 from agentworld_sim.errors import ScenarioError
-from agentworld_sim.scenario import Scenario
+from agentworld_sim.scenario import Scenario, control_profiles
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
 KEYS = (
@@ -294,8 +295,9 @@ ONE_LINE = [
     (
         "controls: [{kind: falt, name: a}]",
         ("3:19: controls[0].kind: there is no kind of control 'falt'. Did you mean 'fault'? There are: "
-        "fault. If it is not one of these, install the package that it comes with: it declares an entry "
-        "point 'falt' in the group 'agentworld.controls'."),
+        f"{', '.join(control_kinds.names())}. If it is not one of these, install the package that it comes with: it "
+        "declares an entry point 'falt' in the group 'agentworld.controls'. Profiles: "
+        f"{', '.join(control_profiles())}."),
     ),
     (
         "controls: [{kind: fault, tool: bash, error: 'no'}]",
@@ -303,8 +305,8 @@ ONE_LINE = [
     ),
     (
         "controls: [{kind: fault, name: a, tool: bash, tims: 2}]",
-        ("3:53: controls[0].tims: unknown key. Did you mean 'times'? Known keys: error, kind, latency_us, "
-        "name, times, tool."),
+        ("3:53: controls[0].tims: unknown key. Did you mean 'times'? Known keys: arguments, domain, error, "
+        "every, first_turn, kind, last_turn, latency_us, name, nth, probability, state, times, tool."),
     ),
     (
         "controls: [{kind: fault, name: a, tool: bash, times: two}]",

@@ -34,6 +34,8 @@ def answer(request: ModelRequest) -> Reply | str:
         return PERSON
     if request.max_tokens == 1:
         return "x"
+    if "ten words" in request.last_user:
+        return "oak seven"
     return ScriptedReply.observation("root@lab:/srv# ", thinking="The shell echoes it.")
 
 
@@ -65,11 +67,13 @@ def test_a_server_that_is_right_passes_every_check() -> None:
         diagnosis = diagnose(server.url, on_finding=told.append)
     assert verdicts(diagnosis) == dict.fromkeys(
         (
-            *("server", "model", "context length", "reasoning parser", "observation"),
-            *("structured output", "prefix caching"),
+            *("server", "model", "context length", "kind", "reasoning parser", "observation"),
+            *("log-probabilities", "structured output", "prefix caching", "thinking off"),
+            *("seeds", "parameters"),
         ),
         "ok",
     )
+    assert found(diagnosis, "kind").summary == "vLLM"
     assert diagnosis.ok
     assert told == list(diagnosis.findings)
     assert found(diagnosis, "reasoning parser").summary == "thinking arrives in `reasoning`"
@@ -261,6 +265,59 @@ def test_structured_output_that_does_not_work_is_a_warning(
     assert diagnosis.ok
 
 
+def transformers_serve(request: ModelRequest) -> Reply:
+    """As `transformers serve` 5.19 answers: it refuses what it does not know by name, and takes a schema and
+    log-probabilities without doing anything about them."""
+    if "top_k" in request.body:
+        refused = "Unexpected fields in the request: {'top_k'}"
+        return RawReply(json.dumps({"detail": refused}), 422)
+    thinking = "The shell echoes it." if request.enable_thinking else "\n\n"
+    text = "<predicted_observation>\n/srv\n</predicted_observation>"
+    deltas = [{"role": "assistant"}, {"reasoning_content": thinking}, {"content": text}]
+    chunks: list[dict[str, Any]] = [{"delta": delta, "index": 0} for delta in deltas]
+    chunks.append({"delta": {}, "index": 0, "finish_reason": "stop"})
+    usage = {"completion_tokens": 9, "prompt_tokens": 70, "total_tokens": 79}
+    events: list[dict[str, Any]] = [
+        {"model": f"{request.body['model']}@main", "choices": [one]} for one in chunks
+    ]
+    events[-1]["usage"] = usage
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    return RawReply(body, content_type="text/event-stream")
+
+
+def test_a_server_of_transformers_is_told_by_what_it_answers_and_cannot() -> None:
+    with ScriptedModelServer(transformers_serve) as server:
+        diagnosis = diagnose(server.url)
+    assert found(diagnosis, "kind").summary == "transformers serve"
+    assert found(diagnosis, "parameters").summary == "refused: top_k"
+    assert [name for name, verdict in verdicts(diagnosis).items() if verdict != "ok"] == [
+        *("log-probabilities", "structured output", "prefix caching", "parameters"),
+    ]
+    assert diagnosis.ok
+
+
+def test_a_server_that_answers_under_another_name_says_it() -> None:
+    reply = RawReply('{"model": "m-2026-08-06", "choices": [{"message": {"content": "/srv"}}]}')
+    with ScriptedModelServer(observations(reply), dialect="sglang") as server:
+        diagnosis = diagnose(server.url)
+    assert found(diagnosis, "kind").summary == "SGLang, answers as m-2026-08-06"
+
+
+def test_thinking_that_cannot_be_switched_off_and_answers_that_differ_are_warnings() -> None:
+    words = iter(["oak seven", "moon fork"])
+
+    def reply(request: ModelRequest) -> Reply | None:
+        if "ten words" not in request.last_user:
+            return None
+        return ScriptedReply(next(words), thinking="What else?")
+
+    with ScriptedModelServer(answering(reply)) as server:
+        diagnosis = diagnose(server.url)
+    assert found(diagnosis, "thinking off").summary == "it thinks all the same"
+    assert found(diagnosis, "seeds").summary == "equal requests have different answers"
+    assert diagnosis.ok
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
@@ -333,8 +390,9 @@ def test_the_command_speaks_json_and_takes_the_key_from_the_environment(doctor: 
     result = json.loads(out)
     assert result["ok"] is True
     assert [one["check"] for one in result["checks"]] == [
-        *("server", "model", "context length", "reasoning parser", "observation"),
-        *("structured output", "prefix caching"),
+        *("server", "model", "context length", "kind", "reasoning parser", "observation"),
+        *("log-probabilities", "structured output", "prefix caching", "thinking off"),
+        *("seeds", "parameters"),
     ]
     assert "sk-right" not in out
 

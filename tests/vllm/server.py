@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from threading import Thread
+from typing import Any, Final
 from unittest.mock import patch
+
+import httpx2
+import pytest
 
 from agentworld_sim import serving
 
@@ -16,6 +24,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 ENVIRONMENT: Final = ROOT / ".venv-vllm"
 MODEL: Final = ROOT / "build" / "vllm" / "tiny_moe"
 SCRATCH: Final = ROOT / "build" / "vllm"
+AGENTWORLD: Final = str(Path(sys.executable).with_name("agentworld"))
 CONTEXT: Final = 8192
 START_LIMIT: Final = 300.0
 KEY: Final = "key-of-the-tests"
@@ -94,3 +103,43 @@ def serve(
                 )
             )
         yield VllmServer(served.root_url, served.model, api_key)
+
+
+@contextmanager
+def serve_by_command(
+    home: Path, *options: str
+) -> Generator[tuple[subprocess.Popen[str], str, str]]:
+    """A running `agentworld serve` of the tiny model, and the URL and model that it prints."""
+    command = [AGENTWORLD, "serve", "--model", str(MODEL), "--environment", str(ENVIRONMENT)]
+    command += ["--port", str(serving.free_port()), "--max-model-len", str(CONTEXT), *options]
+    with subprocess.Popen(
+        [*command, "--", *EXTRA],
+        env={**os.environ, **variables(), "AGENTWORLD_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert " will answer at http://127.0.0.1:" in process.stdout.readline()
+            url, model = (process.stdout.readline().split("=", 1)[1].strip() for _ in range(2))
+            # What follows is the server's log; nobody reads it, so it must not fill the pipe.
+            Thread(target=process.stdout.read, daemon=True).start()
+            wait_until_healthy(process, url.removesuffix("/v1"))
+            yield process, url, model
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_until_healthy(process: subprocess.Popen[Any], root: str) -> None:
+    """Returns when the server answers; fails when it ends or takes too long."""
+    deadline = time.monotonic() + START_LIMIT
+    while True:
+        with suppress(httpx2.HTTPError):
+            if httpx2.get(f"{root}/health").status_code == 200:
+                return
+        assert time.monotonic() < deadline
+        with suppress(subprocess.TimeoutExpired):
+            pytest.fail(f"the server ended with {process.wait(0.25)}")

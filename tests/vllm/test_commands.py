@@ -7,12 +7,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Generator
-from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 
 import httpx2
 import pytest
@@ -21,63 +17,16 @@ from agentworld_sim import ToolCall, World
 from agentworld_sim.errors import ModelUnavailable
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from agentworld_sim.serving import free_port
 from tests.vllm.asking import counter
-from tests.vllm.server import (
-    CONTEXT,
-    ENVIRONMENT,
-    EXTRA,
-    KEY,
-    MODEL,
-    START_LIMIT,
-    VllmServer,
-    variables,
-)
+from tests.vllm.server import AGENTWORLD, KEY, VllmServer, serve_by_command
 from tests.vllm.tools import ENDLESS, ORDER, order
-
-AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
-
-
-def wait_until_healthy(process: subprocess.Popen[str], root: str) -> None:
-    """Returns when the server answers; fails when it ends or takes too long."""
-    deadline = time.monotonic() + START_LIMIT
-    while True:
-        with suppress(httpx2.HTTPError):
-            if httpx2.get(f"{root}/health").status_code == 200:
-                return
-        assert time.monotonic() < deadline
-        with suppress(subprocess.TimeoutExpired):
-            pytest.fail(f"the server ended with {process.wait(0.25)}")
 
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Generator[tuple[subprocess.Popen[str], ModelSettings]]:
     """A running `agentworld serve`, and the settings that it prints."""
-    command = [AGENTWORLD, "serve", "--model", str(MODEL), "--environment", str(ENVIRONMENT)]
-    command += ["--port", str(free_port()), "--max-model-len", str(CONTEXT), "--", *EXTRA]
-    with subprocess.Popen(
-        command,
-        env={**os.environ, **variables(), "AGENTWORLD_HOME": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith(f"{MODEL} will answer at http://127.0.0.1:")
-            printed = [process.stdout.readline().split("=", 1)[1].strip() for _ in range(2)]
-            url, model = printed
-            # What follows is the server's log; nobody reads it, so it must not fill the pipe.
-            Thread(target=process.stdout.read, daemon=True).start()
-            wait_until_healthy(process, url.removesuffix("/v1"))
-            yield (
-                process,
-                ModelSettings(url=url, model=model, api_key=KEY, max_tokens=6000, retries=0),
-            )
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    with serve_by_command(tmp_path) as (process, url, model):
+        yield process, ModelSettings(url=url, model=model, api_key=KEY, max_tokens=6000, retries=0)
 
 
 async def test_a_served_world_model_answers_until_it_is_stopped(
@@ -116,13 +65,19 @@ def test_the_doctor_finds_the_server_as_it_is(vllm_server: VllmServer) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["ok"] and told["model"] == "tiny"
+    assert "vLLM" in [one["summary"] for one in told["checks"]]
     assert {one["check"]: one["verdict"] for one in told["checks"]} == {
         "server": "ok",
         "model": "ok",
         # The tiny model has too little of it for a real one's thinking.
         "context length": "warning",
+        "kind": "ok",
         "reasoning parser": "ok",
         "observation": "ok",
+        "log-probabilities": "ok",
         "structured output": "ok",
         "prefix caching": "ok",
+        "thinking off": "ok",
+        "seeds": "ok",
+        "parameters": "ok",
     }

@@ -139,6 +139,9 @@ def verdict_on(error: str, script: str) -> Verdicts:
         return Verdicts("dead", said, 2)
     if re.search(r"io error: too many|filesystem full", error):
         return Verdicts("dead", f"bash: write error: {_FULL}\n", 1)
+    if "filesystem is read-only" in error:
+        # `tee`; a real one would go on.
+        return Verdicts("dead", "tee: Read-only file system\n", 1)
     raise unfaithful(error, script)
 
 

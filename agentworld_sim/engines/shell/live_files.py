@@ -10,8 +10,10 @@ from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
 
+from agentworld_sim.engines.shell.disk_conditions import DiskFiller
 from agentworld_sim.engines.shell.file_times import TurnClock, Umask, set_times
 from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")
@@ -95,6 +97,9 @@ class LiveFiles:
         self._link_times: dict[str, int] = {}
         self._stamps: dict[str, Stamp] = {}
         self._tree = FileTree({})
+        self.conditions = Conditions()
+        """What holds for the running turn. What writes here asks them; what bashkit writes finds read-only mounts."""
+        self.filler = DiskFiller(self.fs)
 
     # What commands use
 
@@ -190,12 +195,14 @@ class LiveFiles:
                 return
             self.mkdir(parent_of(target), parents=True)
         real = self.realpath(parent_of(target)).rstrip("/") + "/" + target.rpartition("/")[2]
+        self._require_writable(real)
         self._do(path, lambda: self.fs.mkdir(real))
         if mode is not None:
             self._do(path, lambda: self.fs.chmod(real, mode))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         target = normal_path(path)
+        self._require_writable(target)
         self._do(path, lambda: self.fs.remove(target, recursive))
         for held in (self._owners, self._link_times):
             for gone in [p for p in held if p == target or p.startswith(target + "/")]:
@@ -203,6 +210,7 @@ class LiveFiles:
 
     def rename(self, source: str, target: str) -> None:
         source, target = normal_path(source), normal_path(target)
+        self._require_writable(source, target)
         self._do(source, lambda: self.fs.rename(source, target))
         if source in self.mask.explicit:
             self.mask.explicit.add(target)
@@ -215,6 +223,7 @@ class LiveFiles:
         try:
             self.lstat(path)
         except FileNotFoundError:
+            self._require_writable(self._place(path))
             self._do(path, lambda: self.fs.symlink(target, normal_path(path)))
             return
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
@@ -253,6 +262,7 @@ class LiveFiles:
 
     def chmod(self, path: str, mode: int) -> None:
         target = self.realpath(path)
+        self._require_writable(target)
         self.mask.explicit.add(target)
         self._do(path, lambda: self.fs.chmod(target, mode))
 
@@ -260,12 +270,14 @@ class LiveFiles:
         self, path: str, owner: str | None, group: str | None, *, follow: bool = True
     ) -> None:
         target = self.realpath(path) if follow else self._place(path)
+        self._require_writable(target)
         self._info(target)
         old_owner, old_group = self._owners.get(target, ("root", "root"))
         self._owners[target] = (owner or old_owner, group or old_group)
 
     def set_mtime(self, path: str, mtime_us: int, *, follow: bool = True) -> None:
         target = self.realpath(path) if follow else self._place(path)
+        self._require_writable(target)
         if self._info(target)["file_type"] == "symlink":
             self._link_times[target] = mtime_us
         else:
@@ -279,6 +291,11 @@ class LiveFiles:
         if info.kind == "directory":
             for name in self.listdir(top):
                 yield from self.walk(f"{top.rstrip('/')}/{name}")
+
+    def _require_writable(self, *paths: str) -> None:
+        for path in paths:
+            if (number := self.conditions.error_at(path)) is not None:
+                raise OSError(number, os.strerror(number), path)
 
     # What the engine uses
 
@@ -478,6 +495,7 @@ class LiveFiles:
         # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
         if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        self._require_writable(target)
         parent = parent_of(target)
         if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)

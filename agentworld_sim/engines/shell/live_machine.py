@@ -20,6 +20,7 @@ from bashkit import (
     CommandStatus,
     ExecResult,
     ExecutionProfile,
+    FileSystem,
 )
 
 from agentworld_sim.engines.shell import bash_texts
@@ -40,6 +41,7 @@ from agentworld_sim.engines.shell.bash_texts import (
     verdict_on,
 )
 from agentworld_sim.engines.shell.commands import IN_ORDER
+from agentworld_sim.engines.shell.disk_conditions import copy_below
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
     DeadlinePassed,
@@ -55,6 +57,7 @@ from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
+from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
 
 Context = BuiltinContext | CommandContext
@@ -139,6 +142,9 @@ class LiveMachine:
         self._script = ""
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
+        self._moved = False
+        self._read_only: dict[str, FileSystem | None] = {}
+        """What lies below directories that are mounted read-only; of `/` it is all."""
         self._renew()
         self._seed = 0
         self._random: Random | None = None
@@ -206,6 +212,7 @@ class LiveMachine:
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
         """Makes the machine's files those of `tree`. Between two turns."""
+        self._moved = True
         self.files.materialise(tree, blobs)
 
     def retire(self, unknown: UnknownCommands | None) -> bool:
@@ -225,6 +232,19 @@ class LiveMachine:
         if session.memory is None or b"_UMASK" not in session.memory:
             return USUAL
         return int(self._bash.shell_state().variables.get("_UMASK", "022"), 8)
+
+    def obey(self, conditions: Conditions) -> None:
+        """Makes the disk what the conditions of the coming turn say it is."""
+        self.files.conditions = conditions
+        roots = conditions.read_only
+        if self._moved or roots != tuple(self._read_only):
+            self._moved = False
+            if roots or self._read_only:
+                self._read_only = {
+                    root: copy_below(self.files.fs, self.files.tree, root) for root in roots
+                }
+                self._renew()
+        self.files.filler.leave_free(conditions.free_bytes)
 
     def start_turn(self, clock_us: int, seed: int) -> None:
         """Sets the world's clock (µs since the epoch) and random source for the coming turn."""
@@ -307,7 +327,10 @@ class LiveMachine:
         )
         for name, callback in (in_order or {}).items():
             bash.add_command(name, live_command(callback))
-        bash.mount("/", self.files.fs)
+        bash.mount("/", self.files.fs, read_only="/" in self._read_only)
+        for root, fs in self._read_only.items():
+            if fs is not None:
+                bash.mount(root, fs, read_only=True)
         for point, fs in self._mounts.items():
             # Everybody may write to `/dev/null`.
             bash.mount(point, fs, read_only=point != "/dev")

@@ -28,6 +28,7 @@ from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
 from agentworld_sim.ports import Answer, ImaginedValue, Imaginer, StepContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
 from agentworld_sim.toolkits import arguments_of, bind_to, known_tool, resolve_function, unknown_to
+from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -342,6 +343,7 @@ class ShellEngineSession:
             },
             shell=known.shell or known.id,
         )
+        live.obey(Conditions.of(context.state.values))
         live.start_turn(context.state.clock_us, context.seed)
         observation: Observation = resolve_function(known.operation)(turn, arguments)
         if known.output_schema is not None and tool.output_schema is None:

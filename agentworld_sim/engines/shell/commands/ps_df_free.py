@@ -234,7 +234,10 @@ _DF = Options("ahHklPT", {
 def df(t: Tool) -> None:
     parsed = _DF.parse(t.name, t.call.argv)
     machine = t.call.machine
-    root = ("overlay", "overlay", machine.disk_kib, machine.disk_used_kib, "/")
+    used, free_bytes = machine.disk_used_kib, t.files.conditions.free_bytes
+    if free_bytes is not None:
+        used = machine.disk_kib - machine.disk_kib // 20 - free_bytes // 1024
+    root = ("overlay", "overlay", machine.disk_kib, used, "/")
     rows = [root, ("tmpfs", "tmpfs", 65_536, 0, "/dev"), ("shm", "tmpfs", 65_536, 0, "/dev/shm")]
     for operand in parsed.operands:
         if not t.exists(operand):
