@@ -20,7 +20,7 @@ FOLDS: Final = 5
 COVERAGE: Final = 0.7
 ORDER: Final = (
     *("look-up", "bare", "official", "own", "demonstrations", "retrieval", "state", "schema"),
-    *("re-ask", "agreement", "own+records", "state+history", "retrieval+agreement"),
+    *("re-ask", "agreement", "own+records", "state+history", "retrieval+agreement", "fine-tuned"),
 )
 LADDER: Final = ORDER[1:10]
 
@@ -223,7 +223,8 @@ def tables(rungs: Mapping[str, Sequence[Row]]) -> str:
     pairs = [*pairwise(LADDER), ("bare", LADDER[-1])]
     pairs += [("bare", "retrieval"), ("bare", "re-ask"), ("own", "own+records")]
     pairs += [("state", "state+history"), ("retrieval", "retrieval+agreement")]
-    pairs += [("look-up", "retrieval"), ("look-up", "re-ask")]
+    pairs += [("look-up", "retrieval"), ("look-up", "re-ask"), ("look-up", "fine-tuned")]
+    pairs += [("bare", "fine-tuned"), ("retrieval", "fine-tuned")]
     for side in ("known", "unseen"):
         lines = [
             f"| {side}: points more | " + " | ".join(compared) + " |",
@@ -264,7 +265,7 @@ def write_report(runs: Path) -> None:
     print(tables(rungs))
     sure = {
         f"{name}, {measure}": confidence_of(rungs[name], measure)
-        for name in (*LADDER, "retrieval+agreement")
+        for name in (*LADDER, "retrieval+agreement", "fine-tuned")
         if name in rungs
         for measure in ("right", "answer")
     }
