@@ -114,7 +114,7 @@ def vary(arguments, calls, place, chance):
     others = [
         given[name]
         for _, _, given in calls
-        if type(given.get(name)) is type(value) and given[name] != value
+        if name in given and type(given[name]) is type(value) and given[name] != value
     ]
     if others and chance.random() < 0.5:
         return {**arguments, name: chance.choice(others)}
@@ -122,7 +122,7 @@ def vary(arguments, calls, place, chance):
         return {**arguments, name: not value}
     if isinstance(value, (int, float)):
         return {**arguments, name: value + 1000 + place}
-    return {**arguments, name: "unknown" if isinstance(value, str) else value[:-1]}
+    return {**arguments, name: value[:-1] if isinstance(value, list) else "unknown"}
 
 
 def state_of(backends):
