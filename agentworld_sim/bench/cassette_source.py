@@ -25,7 +25,7 @@ def read_cassettes(paths: Iterable[Path]) -> TransitionSet:
     Raises:
         UsageError: a file is no cassette, or has no real calls.
     """
-    return TransitionSet([_session(path, Cassette.load(path)) for path in paths])
+    return TransitionSet([_session(path, Cassette.load(path)) for path in dict.fromkeys(paths)])
 
 
 def _session(path: Path, cassette: Cassette) -> RecordedSession:
@@ -49,7 +49,7 @@ def _session(path: Path, cassette: Cassette) -> RecordedSession:
     ]
     return RecordedSession(
         source=f"recorded {path.stem}",
-        task=path.stem,
+        task=path.with_suffix("").as_posix(),
         tools=tuple((named | {tool.name: tool for tool in cassette.tools}).values()),
         keys={},
         initial={},

@@ -26,7 +26,7 @@ def labels_of(transition: Transition) -> list[str]:
     truth = transition.truth
     tables = {name: held for name, held in transition.before.items() if name != "settings"}
     sizes = {len(records) for records in tables.values()}
-    arguments = list(scalars_of(dict(truth.call.arguments)))
+    arguments = list(scalars_of(list(truth.call.arguments.values())))
     answer = parse_json(truth.observation.text)
     # A text that is no JSON has lines and quotes of its own.
     said = [] if isinstance(answer, str) else list(scalars_of(answer))

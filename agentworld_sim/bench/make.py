@@ -44,20 +44,12 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
-OWN_SOURCES: Mapping[str, str] = {
-    "computed": "this library's",
-    "recorded": "that of the tools' own",
-}
-"""What needs no environment of its own, and the licence of what is recorded."""
+OWN_SOURCES = ("computed", "recorded")
+"""What needs no environment of its own."""
 
 
 def make(
-    source: str,
-    environment: Path | None,
-    output: Path,
-    *,
-    seed: int = 0,
-    probes: float = PROBES,
+    source: str, environment: Path | None, output: Path, *, seed: int = 0, probes: float = PROBES
 ) -> None:
     """Records an environment's transitions; nothing is left behind if that fails.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from agentworld_sim.bench.scores import ChanceMatcher, Score, score
@@ -17,7 +17,7 @@ from agentworld_sim.bench.transitions import (
 )
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
-from agentworld_sim.errors import ModelUnavailable, WorldFailure
+from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import WorldUsage, usage_of
 from agentworld_sim.ports import Answer, Imaginer, StepContext
@@ -27,7 +27,7 @@ from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 TURN_US = 1_000_000
@@ -94,7 +94,8 @@ class SessionPlayer:
         async with await World.create(
             scenario, store=store, seed=seed, engines=[engine], model=False, checks=()
         ) as recorded:
-            recorded.add_tools(session.tools)
+            # Some environments answered calls that their own schemas do not allow.
+            recorded.add_tools(replace(tool, input_schema=EMPTY_SCHEMA) for tool in session.tools)
             refs = [recorded.ref]
             for one in session.calls:
                 await recorded.step(one.call)
@@ -147,24 +148,25 @@ class SessionPlayer:
         matcher: ChanceMatcher | None = None,
     ) -> tuple[Prediction, WorldRef]:
         """The prediction, and where the world stands after it; the changes are those since the recorded state."""
-        before = transition.before
         try:
             turn = await self._world.step(call, at=at)
         except ModelUnavailable:
             raise
-        except WorldFailure as failure:
+        except (WorldFailure, ArgumentsError) as failure:
+            exchanges = failure.exchanges if isinstance(failure, WorldFailure) else ()
             cost = WorldUsage(failed_steps=1)
-            cost.add_exchanges(failure.exchanges)
+            cost.add_exchanges(exchanges)
             refused = Prediction(
                 id=transition.id,
                 refused=str(failure),
                 # An empty answer may be right, and this is none.
                 score=score(transition, "", not transition.truth.observation.is_error, {}),
                 usage=cost.to_json(),
-                replies=_replies(failure.exchanges),
+                replies=_replies(exchanges),
             )
             return refused, at
-        changes = changes_between(before, self._tables_of(await self._world.state(turn.ref)))
+        after = self._tables_of(await self._world.state(turn.ref))
+        changes = changes_between(transition.before, after)
         said = turn.observation
         prediction = Prediction(
             id=transition.id,

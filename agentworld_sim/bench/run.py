@@ -25,12 +25,12 @@ from agentworld_sim.types.turns import Action
 RESAMPLES = 2000
 """Of the bootstrap; sessions are drawn, since the calls of one depend on each other."""
 
-
 FIELD_COUNTS = (
     ("1 field changed", 1, 1),
     ("2 to 3 fields", 2, 3),
     ("4 fields and more", 4, math.inf),
 )
+"""Names of figures, with the fewest and the most fields that a call changes."""
 
 SESSION_CALLS = (5, 10, 50, 100)
 """After so many calls it is counted how many sessions are still right."""

@@ -23,6 +23,7 @@ from agentworld_sim.imagination import WorldModel
 from agentworld_sim.imagination.confidence import Calibration
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
 from agentworld_sim.llm.settings import ModelSettings
+from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
 
 
@@ -153,6 +154,19 @@ async def test_no_answer_is_not_the_empty_answer(shop: TransitionSet, tmp_path: 
     assert not rows[0].score.right
 
 
+async def test_a_call_that_its_tools_schema_does_not_allow_is_refused_and_ends_no_run(
+    shop: TransitionSet, tmp_path: Path
+) -> None:
+    session = shop.sessions[0]
+    strange = replace(session.calls[1], call=ToolCall("show_order", {"order_id": 4711}))
+    calls = (session.calls[0], strange, session.calls[2])
+    asked = list(replace(session, calls=calls).transitions())
+    with server(asked) as served:
+        rows = await run(asked, model(served.url), tmp_path / "run.jsonl")
+    assert [row.score.right for row in rows] == [True, False, True]
+    assert "is not of type 'string'" in rows[1].refused
+
+
 async def test_figures_are_shown_by_label(transitions: list[Transition], tmp_path: Path) -> None:
     output = tmp_path / "run.jsonl"
     with server(transitions, wrong=3) as served:
@@ -191,17 +205,12 @@ def test_the_command_asks_reports_and_calibrates(
 
     side = transitions[0].side
     with server(transitions, wrong=0) as served:
-        call(
-            "run",
-            recorded,
-            "--output",
-            output,
-            "--side",
-            side,
-            "--model-url",
-            served.url,
-            "--no-thinking",
-        )
+        asking = ("--side", side, "--model-url", served.url, "--no-thinking")
+        call("run", recorded, "--output", output, *asking)
+        call("run", recorded, "--output", tmp_path / "whole.jsonl", "--whole-sessions", *asking)
+    told = json.loads(call("report", tmp_path / "whole.jsonl", "--json"))["whole"]
+    assert told["right"]["count"] == len(transitions)
+    assert told["sessions whose first 5 calls are right"]["share"] == 0.0
     asked = [one for one in transitions if one.side == side]
     told = json.loads(call("report", output, "--json"))["run"]
     assert told["right"]["count"] == len(asked)
