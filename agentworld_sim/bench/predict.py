@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from agentworld_sim.bench.labels import labels_of
 from agentworld_sim.bench.scores import ChanceMatcher, Score, score
 from agentworld_sim.bench.transitions import (
     Changes,
     RecordedSession,
+    Side,
     Tables,
     Transition,
     changes_between,
@@ -34,10 +37,13 @@ TURN_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """What a world said to one recorded call."""
+class Row:
+    """What a world said to one recorded call, and how right that is: a line of a run."""
 
     id: str
+    session: str
+    tool: str
+    side: Side
     score: Score
     text: str = ""
     is_error: bool = False
@@ -50,6 +56,16 @@ class Prediction:
     usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
     replies: Sequence[Mapping[str, Any]] = ()
     """What the model said to the letter, the replies that were not used too."""
+    labels: Sequence[str] = ()
+    """What is special about the call; see `labels_of`."""
+
+    def to_line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Row:
+        fields: dict[str, Any] = {**value, "score": Score(**value["score"])}
+        return cls(**fields)
 
 
 class SessionPlayer:
@@ -107,9 +123,7 @@ class SessionPlayer:
             world.add_tools(session.tools)
             yield cls(session, world, records, refs)
 
-    async def predict_each(
-        self, transitions: Iterable[Transition]
-    ) -> AsyncGenerator[tuple[Transition, Prediction]]:
+    async def predict_each(self, transitions: Iterable[Transition]) -> AsyncGenerator[Row]:
         """What the world says to some calls, each after the recorded ones.
 
         Args:
@@ -120,10 +134,10 @@ class SessionPlayer:
         """
         for transition in transitions:
             at = self._refs[transition.place]
-            prediction, _ = await self._ask(transition, transition.truth.call, at)
-            yield transition, prediction
+            row, _ = await self._ask(transition, transition.truth.call, at)
+            yield row
 
-    async def predict_all(self) -> AsyncGenerator[tuple[Transition, Prediction]]:
+    async def predict_all(self) -> AsyncGenerator[Row]:
         """What the world says to every call of the session, each after what it said to those before.
 
         What the environment drew at random is called in later calls as the world has called it. A state is right
@@ -137,8 +151,8 @@ class SessionPlayer:
         for transition in self._session.transitions():
             call = transition.truth.call
             call = ToolCall(call.name, matcher.with_drawn(call.arguments))
-            prediction, at = await self._ask(transition, call, at, matcher)
-            yield transition, prediction
+            row, at = await self._ask(transition, call, at, matcher)
+            yield row
 
     async def _ask(
         self,
@@ -146,40 +160,34 @@ class SessionPlayer:
         call: ToolCall,
         at: WorldRef,
         matcher: ChanceMatcher | None = None,
-    ) -> tuple[Prediction, WorldRef]:
-        """The prediction, and where the world stands after it; the changes are those since the recorded state."""
+    ) -> tuple[Row, WorldRef]:
+        """The row, and where the world stands after it; its changes are those since the recorded state."""
         try:
             turn = await self._world.step(call, at=at)
         except ModelUnavailable:
             raise
         except (WorldFailure, ArgumentsError) as failure:
-            exchanges = failure.exchanges if isinstance(failure, WorldFailure) else ()
-            cost = WorldUsage(failed_steps=1)
-            cost.add_exchanges(exchanges)
-            refused = Prediction(
-                id=transition.id,
-                refused=str(failure),
-                # An empty answer may be right, and this is none.
-                score=score(transition, "", not transition.truth.observation.is_error, {}),
-                usage=cost.to_json(),
-                replies=_replies(exchanges),
-            )
-            return refused, at
+            cost, exchanges = WorldUsage(), ()
+            if isinstance(failure, WorldFailure):
+                cost.failed_steps, exchanges = 1, failure.exchanges
+                cost.add_exchanges(exchanges)
+            # An empty answer may be right, and this is none.
+            none = score(transition, "", not transition.truth.observation.is_error, {})
+            return _row(transition, none, cost, exchanges, refused=str(failure)), at
         after = self._tables_of(await self._world.state(turn.ref))
-        changes = changes_between(transition.before, after)
-        said = turn.observation
-        prediction = Prediction(
-            id=transition.id,
+        changes, said = changes_between(transition.before, after), turn.observation
+        row = _row(
+            transition,
+            score(transition, said.text, said.is_error, changes, matcher),
+            usage_of([turn]),
+            turn.exchanges,
             text=said.text,
             is_error=said.is_error,
             changes=changes,
             confidence=turn.exchanges[-1].confidence if turn.exchanges else None,
             signals=asdict(Signals.of(turn.exchanges)) if turn.exchanges else None,
-            usage=usage_of([turn]).to_json(),
-            replies=_replies(turn.exchanges),
-            score=score(transition, said.text, said.is_error, changes, matcher),
         )
-        return prediction, turn.ref
+        return row, turn.ref
 
     def _tables_of(self, state: WorldState) -> Tables:
         keys = self._session.keys
@@ -257,10 +265,26 @@ def _scenario(session: RecordedSession) -> Scenario:
     return Scenario.model_validate({"name": "recorded", "domains": ["mcp"], "tables": tables})
 
 
-def _replies(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
+def _row(
+    transition: Transition,
+    score: Score,
+    cost: WorldUsage,
+    exchanges: Iterable[Exchange],
+    **said: Any,
+) -> Row:
     written = (exchange.to_json() for exchange in exchanges)
-    # Prompts follow from the transition, and are many times as long.
-    return [
-        {name: value for name, value in one.items() if name not in ("messages", "parameters")}
-        for one in written
-    ]
+    return Row(
+        id=transition.id,
+        session=transition.session.task,
+        tool=transition.truth.call.name,
+        side=transition.side,
+        score=score,
+        usage=cost.to_json(),
+        # Prompts follow from the transition, and are many times as long.
+        replies=[
+            {name: value for name, value in one.items() if name not in ("messages", "parameters")}
+            for one in written
+        ],
+        labels=labels_of(transition),
+        **said,
+    )

@@ -7,13 +7,11 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim.bench.labels import labels_of
-from agentworld_sim.bench.predict import Prediction, SessionPlayer, operations_of
-from agentworld_sim.bench.scores import Score
+from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of
 from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
@@ -34,34 +32,6 @@ FIELD_COUNTS = (
 
 SESSION_CALLS = (5, 10, 50, 100)
 """After so many calls it is counted how many sessions are still right."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One prediction as it is written."""
-
-    id: str
-    session: str
-    tool: str
-    side: Side
-    score: Score
-    text: str
-    changes: Mapping[str, Any]
-    refused: str
-    confidence: float | None
-    signals: Mapping[str, Any] | None
-    usage: Mapping[str, Any]
-    replies: Sequence[Mapping[str, Any]] = ()
-    labels: Sequence[str] = ()
-    """What is special about the call; see `labels_of`."""
-
-    def to_line(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Row:
-        fields: dict[str, Any] = {**value, "score": Score(**value["score"])}
-        return cls(**fields)
 
 
 def draw(
@@ -131,8 +101,7 @@ async def run(
             )
             async with slots, opened as player:
                 answers = player.predict_all() if whole_sessions else player.predict_each(asked)
-                async for transition, prediction in answers:
-                    row = _row(transition, prediction)
+                async for row in answers:
                     rows[row.id] = row
                     file.write(row.to_line())
                     file.flush()
@@ -147,24 +116,6 @@ async def run(
             # A server that is down is down for all of them.
             raise failures.exceptions[0] from None
     return [rows[transition.id] for transition in transitions]
-
-
-def _row(transition: Transition, prediction: Prediction) -> Row:
-    return Row(
-        id=prediction.id,
-        session=transition.session.task,
-        tool=transition.truth.call.name,
-        side=transition.side,
-        score=prediction.score,
-        text=prediction.text,
-        changes=prediction.changes,
-        refused=prediction.refused,
-        confidence=prediction.confidence,
-        signals=prediction.signals,
-        usage=prediction.usage,
-        replies=prediction.replies,
-        labels=[*labels_of(transition)],
-    )
 
 
 def settings_of(model: WorldModel) -> dict[str, Any]:
@@ -260,7 +211,6 @@ def figure(rows: Iterable[tuple[str, bool]], seed: int = 0) -> Figure:
 
 def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
     """What a run comes to, by name."""
-    answered = [row for row in rows if not row.refused]
     found = {"right": figure((row.session, row.score.right) for row in rows)}
     known = [row for row in rows if row.score.state_known]
     for name in ("text", "value", "form", "state"):
@@ -271,34 +221,30 @@ def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
     for name, low, high in FIELD_COUNTS:
         some = [row for row in writes if low <= row.score.changed <= high]
         found[f"state, {name}"] = figure((row.session, row.score.state) for row in some)
-    found["silent corruption of answers"] = figure(
-        (row.session, row.score.silent) for row in answered
-    )
-    found["contradictions of answers"] = figure(
-        (row.session, row.score.contradicts) for row in answered
-    )
+    # Where nobody knows the state, nothing can be seen to differ from it.
+    answered = [row for row in known if not row.refused]
+    for name, what in (("silent corruption", "silent"), ("contradictions", "contradicts")):
+        found[f"{name} of answers"] = figure(
+            (row.session, getattr(row.score, what)) for row in answered
+        )
     found["refused"] = figure((row.session, bool(row.refused)) for row in rows)
+    # A call that several seeds have drawn is one call of its session.
+    places: dict[str, dict[int, bool]] = {}
+    for row in rows:
+        held, place = places.setdefault(row.session, {}), int(row.id.rpartition("/")[2])
+        held[place] = row.score.right and held.get(place, True)
     for count in SESSION_CALLS:
-        whole = [some for some in _first_calls(rows, count) if len(some) == count]
+        firsts = {
+            name: [held.get(place) for place in range(count)] for name, held in places.items()
+        }
+        whole = [(name, all(first)) for name, first in firsts.items() if None not in first]
         if whole:
-            name = f"sessions whose first {count} calls are right"
-            found[name] = figure(
-                (some[0].session, all(row.score.right for row in some)) for some in whole
-            )
+            found[f"sessions whose first {count} calls are right"] = figure(whole)
     for label in sorted({label for row in rows for label in row.labels}):
         found[f"right, {label}"] = figure(
             (row.session, row.score.right) for row in rows if label in row.labels
         )
     return found
-
-
-def _first_calls(rows: Iterable[Row], count: int) -> list[list[Row]]:
-    """The rows of each session that are among its first calls."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        if int(row.id.rpartition("/")[2]) < count:
-            found.setdefault(row.session, []).append(row)
-    return list(found.values())
 
 
 def auroc(rows: Iterable[Row]) -> float | None:
