@@ -7,7 +7,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.imagination.examples import Example
+from agentworld_sim.imagination.usage import WorldUsage
 from agentworld_sim.ports import Imaginer
 from agentworld_sim.types.turns import Action
 
@@ -255,6 +256,33 @@ def auroc(rows: Iterable[Row]) -> float | None:
         return None
     ordered = sum((one > other) + 0.5 * (one == other) for one in right for other in wrong)
     return ordered / (len(right) * len(wrong))
+
+
+def summary_of(rows: Sequence[Row], figures: Mapping[str, Figure]) -> dict[str, Any]:
+    """What rows come to, as JSON values: these figures, the AUROC of confidence, and the cost of a call."""
+    return {
+        "figures": {name: asdict(one) for name, one in figures.items()},
+        "auroc": auroc(rows),
+        "cost": WorldUsage.total(row.usage for row in rows).per_answer(),
+    }
+
+
+def lines_of(summaries: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """A table of what `summary_of` gave: in each line a name, and what every summary has of it."""
+    some = list(summaries)
+    for name in dict.fromkeys(name for one in some for name in one["figures"]):
+        yield [name, *(figure_text(one, name) for one in some)]
+    areas = ("" if one["auroc"] is None else f"{one['auroc']:.3f}" for one in some)
+    yield ["AUROC of confidence", *areas]
+    for name in dict.fromkeys(name for one in some for name in one["cost"]):
+        costs = (one["cost"].get(name) for one in some)
+        yield [f"{name}, a call", *("" if cost is None else f"{cost:,.1f}" for cost in costs)]
+
+
+def figure_text(summary: Mapping[str, Any], name: str) -> str:
+    """A figure of a summary; empty where it has none."""
+    found = summary["figures"].get(name)
+    return str(Figure(**found)) if found and found["count"] else ""
 
 
 def tools_without_gain(without: Iterable[Row], helped: Iterable[Row]) -> list[str]:

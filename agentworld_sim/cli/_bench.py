@@ -201,13 +201,10 @@ async def run(
 @json_option
 def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
-    from dataclasses import asdict
-
     from rich.console import Console
     from rich.table import Table
 
-    from agentworld_sim.bench.run import auroc, figures_of, read_run
-    from agentworld_sim.imagination.usage import WorldUsage
+    from agentworld_sim.bench.run import figures_of, lines_of, read_run, summary_of
 
     found = {path.stem: read_run(path)[1] for path in run_files}
     if label is not None:
@@ -218,29 +215,13 @@ def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
                 f" {', '.join(sorted(labels)) or 'none'}."
             )
         found = {name: [row for row in rows if label in row.labels] for name, rows in found.items()}
-    figures = {name: figures_of(rows) for name, rows in found.items()}
-    areas = {name: auroc(rows) for name, rows in found.items()}
-    costs = {
-        name: WorldUsage.total(row.usage for row in rows).per_answer()
-        for name, rows in found.items()
-    }
+    told = {name: summary_of(rows, figures_of(rows)) for name, rows in found.items()}
     if as_json:
-        told = {
-            name: {"auroc": areas[name], "cost": costs[name]}
-            | {what: asdict(one) for what, one in held.items()}
-            for name, held in figures.items()
-        }
-        click.echo(json.dumps(told))
+        click.echo(json.dumps({name: one.pop("figures") | one for name, one in told.items()}))
         return
     table = Table("percent", *found)
-    for what in dict.fromkeys(what for held in figures.values() for what in held):
-        table.add_row(what, *(str(held.get(what, "")) for held in figures.values()))
-    table.add_row(
-        "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
-    )
-    for what in dict.fromkeys(what for cost in costs.values() for what in cost):
-        told = (f"{cost[what]:,.1f}" if cost else "" for cost in costs.values())
-        table.add_row(f"{what}, a call", *told)
+    for line in lines_of(told.values()):
+        table.add_row(*line)
     Console().print(table)
 
 

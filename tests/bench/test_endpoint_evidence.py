@@ -77,7 +77,7 @@ async def test_one_file_has_the_endpoint_the_rungs_and_every_answer(
     own = found["rungs"][1]
     assert own["settings"]["max_tokens"] == 500
     assert own["rows"][0]["replies"][0]["content"] == NOTHING
-    assert set(own["figures"]) == {"known", "unseen"}
+    assert {"right, known tools", "right, unseen tools"} <= own["figures"].keys()
     assert 0 < own["cost"]["requests"] <= 1  # some are saved: the sessions are alike
     assert found["rungs"][2]["settings"]["thinking"] is False
     assert {row["id"] for rung in found["rungs"] for row in rung["rows"]} == {*found["questions"]}
