@@ -30,6 +30,9 @@ from agentworld_sim.types.json import canonical_json
 
 FORM = "agentworld evidence 1"
 
+SIDES: tuple[Side, ...] = ("known", "unseen")
+"""What is asked: nothing that may be learnt from."""
+
 THINKING = "thinking-"
 """Rungs that differ in how much thinking they allow: all the parts of `re-ask`, and a limit."""
 
@@ -63,7 +66,6 @@ async def collect(
     settings: ModelSettings,
     output: Path,
     *,
-    sides: Sequence[Side],
     most: int,
     seeds: int,
     rungs: Sequence[Rung],
@@ -76,7 +78,6 @@ async def collect(
         transitions: The set; what may be learnt from becomes examples.
         settings: The endpoint, and how it is asked on every rung.
         output: The file, written again after every rung; the folder `.runs` beside it has answers as they come.
-        sides: Which transitions are asked.
         most: At most so many of each side and seed.
         seeds: How often they are drawn.
         rungs: See `rungs_of`.
@@ -88,11 +89,11 @@ async def collect(
         ModelUnavailable: the endpoint does not answer; what was written stays.
     """
     draws = {
-        seed: [one for side in sides for one in draw(transitions, side, most, seed)]
+        seed: [one for side in SIDES for one in draw(transitions, side, most, seed)]
         for seed in range(seeds)
     }
     if not any(draws.values()):
-        raise UsageError(f"nothing of the set is on the side {' or '.join(sides)}.")
+        raise UsageError(f"nothing of the set is on the side {' or '.join(SIDES)}.")
     if official_prompts is None:
         rungs = [rung for rung in rungs if rung.prompts != "official"]
     folder = output.with_suffix(".runs")
@@ -131,7 +132,7 @@ async def collect(
             **about,
             "finished": _now() if answers == total else "",
             "set": _digest(questions.values()),
-            "sides": sides,
+            "sides": SIDES,
             "rungs": list(found.values()),
             "questions": questions,
         }

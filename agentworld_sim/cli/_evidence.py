@@ -55,7 +55,6 @@ def evidence() -> None:
     metavar="FILE",
     help="A recording of `agentworld bench make`, beside the set that is built in.",
 )
-@click.option("--side", type=click.Choice(["known", "unseen"]), help="Ask this side only.")
 @click.option("--most", type=COUNT, default=60, show_default=True, help="Most calls of a side.")
 @click.option("--seeds", type=COUNT, default=1, show_default=True, help="How often they are drawn.")
 @click.option("--rung", "names", multiple=True, metavar="NAME", help="Ask on this rung only.")
@@ -73,7 +72,6 @@ def measure(
     url: str,
     output: Path,
     recordings: Sequence[Path],
-    side: str | None,
     names: Sequence[str],
     thinking_tokens: Sequence[int],
     most: int,
@@ -106,7 +104,6 @@ def measure(
             found,
             settings,
             output,
-            sides=["known", "unseen"] if side is None else [side],  # pyright: ignore[reportArgumentType]
             most=most,
             seeds=seeds,
             rungs=rungs,

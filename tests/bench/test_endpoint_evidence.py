@@ -43,7 +43,6 @@ def tasks(recording: Callable[..., Path]) -> TransitionSet:
 
 async def measured(tasks: TransitionSet, url: str, output: Path, **changes: Any) -> dict[str, Any]:
     asked: dict[str, Any] = {
-        "sides": ["known", "unseen"],
         "most": 3,
         "seeds": 2,
         "rungs": rungs_of(["look-up", "own"], [0, 64]),
