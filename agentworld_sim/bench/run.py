@@ -206,8 +206,15 @@ def figure(rows: Iterable[tuple[str, bool]], seed: int = 0) -> Figure:
         some = chance.choices(pairs, k=len(pairs))
         drawn.append(100 * sum(held for held, _ in some) / sum(count for _, count in some))
     drawn.sort()
-    share = 100 * sum(held for held, _ in pairs) / total
-    return Figure(share, drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40 - 1], total)
+    right = sum(held for held, _ in pairs)
+    low, high = drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40 - 1]
+    # Sessions that all agree never differ when drawn again: then the exact interval for so many sessions.
+    far = 100 * (1 - 0.025 ** (1 / len(pairs)))
+    if right == 0:
+        high = far
+    elif right == total:
+        low = 100 - far
+    return Figure(100 * right / total, low, high, total)
 
 
 def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
@@ -275,8 +282,13 @@ def lines_of(summaries: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
     areas = ("" if one["auroc"] is None else f"{one['auroc']:.3f}" for one in some)
     yield ["AUROC of confidence", *areas]
     for name in dict.fromkeys(name for one in some for name in one["cost"]):
+        label = name if name.endswith("%") else f"{name}, a call"
         costs = (one["cost"].get(name) for one in some)
-        yield [f"{name}, a call", *("" if cost is None else f"{cost:,.1f}" for cost in costs)]
+        yield [label, *("" if cost is None else _short(cost) for cost in costs)]
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def figure_text(summary: Mapping[str, Any], name: str) -> str:

@@ -32,6 +32,7 @@ def bench() -> None:
       agentworld bench make bfcl --environment .venv-bfcl
       agentworld bench run bfcl.jsonl --output run.jsonl --model-url http://127.0.0.1:8000/v1
       agentworld bench report run.jsonl
+      agentworld bench compare evidence.json hosted.json --output page.html
     """
 
 
@@ -206,7 +207,7 @@ def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
 
     from agentworld_sim.bench.run import figures_of, lines_of, read_run, summary_of
 
-    found = {path.stem: read_run(path)[1] for path in run_files}
+    found = {name: read_run(path)[1] for name, path in _named(run_files).items()}
     if label is not None:
         labels = {one for rows in found.values() for row in rows for one in row.labels}
         if label not in labels:
@@ -223,6 +224,21 @@ def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
     for line in lines_of(told.values()):
         table.add_row(*line)
     Console().print(table)
+
+
+@bench.command()
+@click.argument("files", nargs=-1, required=True, type=RECORDED, metavar="FILE...")
+@click.option("--output", "-o", required=True, type=FILE, help="The page to write.")
+def compare(files: Sequence[Path], output: Path) -> None:
+    """Write a page that shows files of `agentworld evidence` side by side; it fetches nothing and runs nothing."""
+    from agentworld_sim.bench.endpoint_evidence import read_evidence
+    from agentworld_sim.report.evidence_page import differences, evidence_page
+
+    read = {name: read_evidence(path) for name, path in _named(files).items()}
+    for problem in differences(read):
+        click.echo(f"warning: {problem}", err=True)
+    output.write_text(evidence_page(read), encoding="utf-8")
+    click.echo(output)
 
 
 @bench.command()
@@ -245,3 +261,9 @@ def _load(recordings: Sequence[Path]) -> TransitionSet:
     from agentworld_sim.bench.transitions import TransitionSet
 
     return TransitionSet.load(recordings)
+
+
+def _named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Files by their names, or by their paths where names are equal."""
+    names = {path.stem: path for path in paths}
+    return names if len(names) == len(paths) else {str(path): path for path in paths}

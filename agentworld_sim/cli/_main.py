@@ -30,7 +30,7 @@ SUMMARIES = {
     "bench": "Measure how right a world model's answers are, without a judge.",
     "demo": "Watch an agent fix a failing test in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
-    "evidence": "Measure an endpoint into one file, and compare several on a page.",
+    "evidence": "Measure an endpoint into one file: the doctor, the ladder, every answer.",
     "mcp": "Mirror MCP servers and answer their tools from a world.",
     "prompt": "See what the language world model was asked, and what it said.",
     "serve": "Serve the language world model, and stay until Ctrl-C.",

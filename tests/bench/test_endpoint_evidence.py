@@ -193,7 +193,7 @@ def command(tasks: TransitionSet, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     monkeypatch.setattr(computed_worlds, "record", lambda: tasks)
 
     def call(*arguments: object) -> Result:
-        return CliRunner().invoke(cli, ["evidence", *map(str, arguments)])
+        return CliRunner().invoke(cli, [*map(str, arguments)])
 
     return call
 
@@ -202,9 +202,11 @@ def test_the_command_measures_and_compares(command: Callable[..., Result], tmp_p
     files = [tmp_path / "one.json", tmp_path / "two.json"]
     with ScriptedModelServer(lambda request: NOTHING) as server:
         for most, file in enumerate(files, 1):
-            done = command(server.url, "--output", file, "--rung", "own", "--most", most)
+            done = command(
+                "evidence", server.url, "--output", file, "--rung", "own", "--most", most
+            )
             assert done.exit_code == 0, done.output
-    done = command("compare", *files, "-o", tmp_path / "page.html")
+    done = command("bench", "compare", *files, "-o", tmp_path / "page.html")
     assert done.exit_code == 0
     assert "warning: The files differ in set (" in done.stderr
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
@@ -213,15 +215,15 @@ def test_the_command_measures_and_compares(command: Callable[..., Result], tmp_p
 def test_the_command_says_what_is_down_and_what_is_no_evidence(
     command: Callable[..., Result], tmp_path: Path
 ) -> None:
-    down = command("http://127.0.0.1:9/v1", "--output", tmp_path / "e.json")
+    down = command("evidence", "http://127.0.0.1:9/v1", "--output", tmp_path / "e.json")
     assert down.exit_code == 4
     assert "cannot be reached" in down.stderr
-    nothing = command("", "--output", tmp_path / "e.json")
+    nothing = command("evidence", "", "--output", tmp_path / "e.json")
     assert nothing.exit_code == 2
     assert "the model URL '' is not one" in nothing.stderr
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"form": "agentworld evidence 0"}))
-    refused = command("compare", other, "-o", tmp_path / "page.html")
+    refused = command("bench", "compare", other, "-o", tmp_path / "page.html")
     assert refused.exit_code == 2
     assert "its form is 'agentworld evidence 0'" in refused.stderr
     assert not (tmp_path / "page.html").exists()
