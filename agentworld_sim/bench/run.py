@@ -13,6 +13,7 @@ from typing import Any
 
 from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of
 from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
+from agentworld_sim.cassette.file import write_file
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import WorldModel
@@ -133,27 +134,21 @@ def settings_of(model: WorldModel) -> dict[str, Any]:
     } | {"prompts": model.prompts.version}
 
 
-def _begin(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
+def _begin(output: Path, about: Mapping[str, Any]) -> list[Row]:
     """The rows that are there already; the file is begun where there are none."""
-    if not output.exists() or not output.stat().st_size:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(about) + "\n", encoding="utf-8")
-        return
-    written, rows = read_run(output)
-    if written != about:
+    rows: list[Row] = []
+    if output.exists() and output.stat().st_size:
+        written, rows = read_run(output)
         old, new = ({**one, **one.get("settings", {})} for one in (written, about))
-        differs = [
-            name for name in sorted({*old, *new} - {"settings"}) if old.get(name) != new.get(name)
-        ]
-        raise UsageError(
-            f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
-            " Name another --output."
-        )
-    yield from rows
+        names = sorted({*old, *new} - {"settings"})
+        if differs := [name for name in names if old.get(name) != new.get(name)]:
+            raise UsageError(
+                f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
+                " Name another --output."
+            )
     # A last line that a kill has cut off would join the next one.
-    output.write_text(
-        json.dumps(about) + "\n" + "".join(row.to_line() for row in rows), encoding="utf-8"
-    )
+    write_file(output, json.dumps(about) + "\n" + "".join(row.to_line() for row in rows))
+    return rows
 
 
 def read_run(path: Path) -> tuple[dict[str, Any], list[Row]]:
