@@ -207,7 +207,7 @@ def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
 
     from agentworld_sim.bench.run import figures_of, lines_of, read_run, summary_of
 
-    found = {name: read_run(path)[1] for name, path in _named(run_files).items()}
+    found = {name: read_run(path)[1] for name, path in _by_name(run_files).items()}
     if label is not None:
         labels = {one for rows in found.values() for row in rows for one in row.labels}
         if label not in labels:
@@ -234,7 +234,7 @@ def compare(files: Sequence[Path], output: Path) -> None:
     from agentworld_sim.bench.endpoint_evidence import read_evidence
     from agentworld_sim.report.evidence_page import differences, evidence_page
 
-    read = {name: read_evidence(path) for name, path in _named(files).items()}
+    read = {name: read_evidence(path) for name, path in _by_name(files).items()}
     for problem in differences(read):
         click.echo(f"warning: {problem}", err=True)
     output.write_text(evidence_page(read), encoding="utf-8")
@@ -263,7 +263,7 @@ def _load(recordings: Sequence[Path]) -> TransitionSet:
     return TransitionSet.load(recordings)
 
 
-def _named(paths: Sequence[Path]) -> dict[str, Path]:
+def _by_name(paths: Sequence[Path]) -> dict[str, Path]:
     """Files by their names, or by their paths where names are equal."""
     names = {path.stem: path for path in paths}
     return names if len(names) == len(paths) else {str(path): path for path in paths}

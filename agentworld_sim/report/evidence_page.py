@@ -141,7 +141,7 @@ def _call(asked: Mapping[str, Any], given: Sequence[tuple[str, str, Mapping[str,
     answers: dict[tuple[str, str], tuple[list[str], Mapping[str, Any]]] = {}
     for file, rung, row in given:
         verdicts.setdefault(file, []).append((rung, row["right"]))
-        who, _ = answers.setdefault((row["refused"], _said(row)), ([], row))
+        who, _ = answers.setdefault((row["refused"], _answer_text(row)), ([], row))
         who.append(f"{file}: {rung}")
     rows = [row for _, _, row in given]
     right = sum(row["right"] for row in rows)
@@ -160,7 +160,7 @@ def _call(asked: Mapping[str, Any], given: Sequence[tuple[str, str, Mapping[str,
             tag("span", call, class_="name mono"),
             tag("span", rows[0]["id"], class_="soft"),
         ),
-        tag("div", tag("p", "The environment"), tag("pre", _said(asked)), [
+        tag("div", tag("p", "The environment"), tag("pre", _answer_text(asked)), [
             _answer(who, row, said) for (_, said), (who, row) in answers.items()
         ]),
         class_=" ".join(["case", *(kind for kind, holds in kinds.items() if holds)]),
@@ -178,7 +178,7 @@ def _answer(who: Iterable[str], row: Mapping[str, Any], said: str) -> Markup:
     return tag("section", tag("p", people), about, tag("pre", said))
 
 
-def _said(one: Mapping[str, Any]) -> str:
+def _answer_text(one: Mapping[str, Any]) -> str:
     """An answer and what it changes; of a refused one, what the model wrote last."""
     if one.get("refused") and one["replies"]:
         return one["replies"][-1]["content"]
