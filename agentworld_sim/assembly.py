@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
@@ -133,8 +134,11 @@ def with_answers(scenario: Scenario, answers: Mapping[str, object]) -> Scenario:
     return scenario.model_copy(update={"answers": {**scenario.answers, **more}})
 
 
-GUESSING = ("table", "model")
+GUESSING = ("compiled", "table", "model")
 """Engines that take tools nobody knows; they are asked last."""
+
+PROGRAMS_VARIABLE = "AGENTWORLD_PROGRAMS"
+"""Names a file of `agentworld bench compile`; an experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +239,17 @@ def _browser(setup: EngineSetup) -> Engine:
     return LateEngine("browser", make)
 
 
+def _programs(setup: EngineSetup) -> Engine | None:
+    path = os.environ.get(PROGRAMS_VARIABLE)
+    if not path:
+        return None
+    from agentworld_sim.engines.program import CompiledEngine, load_programs
+    from agentworld_sim.engines.table import TableEngine
+
+    tables = TableEngine(**setup.scenario.table_options())
+    return CompiledEngine(load_programs(Path(path)), tables, setup.imaginer)
+
+
 def _table(setup: EngineSetup) -> Engine:
     def make() -> Engine:
         from agentworld_sim.engines.table import TableEngine
@@ -266,6 +281,7 @@ engines = Registry[Builder](
         "shell": _shell,
         "toolkits": _toolkits,
         "browser": _browser,
+        "compiled": _programs,
         "table": _table,
         "model": _model,
     },
@@ -283,7 +299,7 @@ def _builders() -> tuple[Builder, ...]:
 
 def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
     """The engines of a world, in the order in which they are asked: the shell, well-known servers, the
-    browser, those of other packages by name, tables, and the model, if there is one."""
+    browser, those of other packages by name, programs, tables, and the model, if there is one."""
     imaginer = None
     if model is not None:
         imaginer = model.imaginer(scenario.to_prompt_context(), scenario.model.limits())

@@ -67,7 +67,7 @@ class Registry(Generic[T]):
             if own is None:
                 self._loaded[name] = self._load(name)
             else:
-                self._loaded[name] = resolve_name(own) if isinstance(own, str) else own
+                self._loaded[name] = self._read(resolve_name(own)) if isinstance(own, str) else own
         return self._loaded[name]
 
     def all(self) -> dict[str, T]:

@@ -8,10 +8,10 @@ thrown away with it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
@@ -19,14 +19,12 @@ from agentworld_sim.controls.control_list import ControlList, offered_tools
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
-    HeadMoved,
-    UnknownToolError,
     UsageError,
     nearest,
 )
 from agentworld_sim.ports import Engine, OnDelta, StepContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
-from agentworld_sim.runtime.access import Router, access_for, checked_access, rule_for
+from agentworld_sim.runtime.access import Router, access_for, checked_access, rule_for, unknown_tool
 from agentworld_sim.runtime.session_cache import LiveSessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import TurnLock, run_sync
@@ -35,9 +33,11 @@ from agentworld_sim.runtime.world_history import (
     HistoryCache,
     back_off,
     commit_turn,
+    head_moved,
     keep_failure,
     off_loop,
     record_of_fork,
+    turn_with_controls,
     turn_with_seed,
     world_id_or_new,
 )
@@ -47,6 +47,7 @@ from agentworld_sim.scenario import (
     declared_controls,
     empty_scenario,
     in_domains,
+    read_controls,
     restored_scenario,
     scenario_tools,
 )
@@ -290,11 +291,7 @@ class World:
         return await self._history.state(await self._point(at))
 
     async def read_file(self, path: str, *, at: WorldRef | None = None) -> bytes:
-        """The bytes of one file.
-
-        Raises:
-            UsageError: there is no such file at that point.
-        """
+        """The bytes of one file. Raises `UsageError` where there is none at that point."""
         state = await self.state(at)
         entry = state.files.get(path)
         if entry is None or entry.kind != "file":
@@ -364,21 +361,30 @@ class World:
             WorldFailure: no answer. The world is as it was.
         """
         at = at and await self._point(at)
-        async with self._lock:
-            self._require_open()
-            self._router.require_answers_named(self._tools)
-            for failed in range(COMMIT_TRIES):
-                turn = await self._try_step(call, at or self._head, origin, on_delta)
-                if turn is not None:
-                    live_worlds.touch(self)
-                    return turn
-                # Another process moved the head: compute again from where it stands now.
-                await back_off(failed)
-                self._head = (await off_loop(self._store, lambda: self._store.world(self.id))).head
-        raise HeadMoved(
-            f"the world {self.id!r} was moved on by others {COMMIT_TRIES} times while"
-            f" {call.name!r} was being answered. Nothing was stored; try again, or fork."
-        )
+        attempt = partial(self._try_step, call, at, origin, on_delta)
+        turn = await self._until_stored(f"{call.name!r} was being answered", attempt)
+        live_worlds.touch(self)
+        return turn
+
+    async def switch_controls(
+        self, *, add: Iterable[Mapping[str, Any] | str] = (), remove: Iterable[str] = ()
+    ) -> WorldRef:
+        """Switches declared controls on, written as in a scenario's `controls`, and off, by their names: a turn
+        of the history that answers no call, so that forks and earlier points have it or not. A call that
+        is asked at the point where the world stood is answered after it. Gives the point after it.
+
+        Raises:
+            UsageError: a control cannot be read, two have one name, or there is none to switch off.
+        """
+        added = read_controls([add] if isinstance(add, Mapping | str) else add)
+        removed = [remove] if isinstance(remove, str) else list(remove)
+
+        async def switch() -> Turn | None:
+            before = await self._history.state(self._head)
+            turn = turn_with_controls(self._head, before, self._controls, added, removed)
+            return await self._commit(turn, before.after(turn.change), moves=True)
+
+        return (await self._until_stored("its controls were being switched", switch)).ref
 
     async def merge(self, tips: Sequence[WorldRef]) -> WorldRef:
         """Lets branches meet in one turn; gives the point after it, or the one tip that all others lead to.
@@ -395,6 +401,8 @@ class World:
 
         async with self._lock:
             self._require_open()
+            head = (await off_loop(self._store, lambda: self._store.world(self.id))).head
+            tips = [await self._history.after_switches(tip, head) for tip in tips]
             made = await off_loop(self._store, lambda: merge_of(self._store, tips))
             if isinstance(made, str):
                 return made
@@ -489,10 +497,25 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    async def _until_stored(self, what: str, attempt: Callable[[], Awaitable[Turn | None]]) -> Turn:
+        """The turn that `attempt` gives; it gives `None` when another process has moved the head meanwhile."""
+        async with self._lock:
+            self._require_open()
+            for failed in range(COMMIT_TRIES):
+                turn = await attempt()
+                if turn is not None:
+                    return turn
+                # Compute again from where it stands now.
+                await back_off(failed)
+                self._head = (await off_loop(self._store, lambda: self._store.world(self.id))).head
+        raise head_moved(self.id, what)
+
     async def _try_step(
-        self, call: ToolCall, base: WorldRef, origin: Origin | None, on_delta: OnDelta | None
+        self, call: ToolCall, at: WorldRef | None, origin: Origin | None, on_delta: OnDelta | None
     ) -> Turn | None:
-        """One try at a turn after `base`; `None` when the head has moved."""
+        """One try at a turn after `at`, or after the head."""
+        self._router.require_answers_named(self._tools)
+        base = await self._history.after_switches(at, self._head) if at else self._head
         before = await self._history.state(base)
         blobs = NewBlobs(self._store.blobs)
         pipeline = Pipeline(
@@ -539,13 +562,15 @@ class World:
             self._head = turn.ref
         return turn
 
-    async def _commit(self, turn: Turn, after: WorldState) -> None:
-        """Stores a turn that answers no call."""
-        blobs = NewBlobs(self._store.blobs)
-        await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=False)
+    async def _commit(self, turn: Turn, after: WorldState, *, moves: bool = False) -> Turn | None:
+        """Stores a turn that answers no call; gives it. `None` if it must move the head and does not."""
+        store = self._store
+        if not await commit_turn(store, self.id, turn, after, must_move_head=moves):
+            return None
         self._history.keep(turn.ref, after)
         if self._head in turn.parents:
             self._head = turn.ref
+        return turn
 
     async def _point(self, at: WorldRef | None) -> WorldRef:
         """One point: where the world stands, or where the branches meet that `at` names."""
@@ -557,14 +582,9 @@ class World:
         return access_for(tool, self._access) or access_for(tool, self.scenario.access)
 
     def _find(self, name: str) -> tuple[ToolSpec, Engine | None]:
-        found = self._tools.get(name)
-        if found is None:
-            known = ", ".join(self._tools) or "none"
-            raise UnknownToolError(
-                f"this world has no tool {name!r}.{nearest(name, self._tools)} It has: {known}."
-                " Add tools in the scenario or with `world.add_tools`."
-            )
-        return found
+        if name not in self._tools:
+            raise unknown_tool(name, self._tools)
+        return self._tools[name]
 
     def _bound(self, name: str) -> tuple[ToolSpec, Engine]:
         """A tool that may be answered, and what answers it."""

@@ -11,6 +11,7 @@ from benchmarks._rows import Row
 
 MODULES = (
     "world",
+    "controls",
     "table",
     "graphs",
     "pytest_suite",

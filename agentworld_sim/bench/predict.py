@@ -167,13 +167,12 @@ class SessionPlayer:
         except ModelUnavailable:
             raise
         except (WorldFailure, ArgumentsError) as failure:
-            cost, exchanges = WorldUsage(), ()
-            if isinstance(failure, WorldFailure):
-                cost.failed_steps, exchanges = 1, failure.exchanges
-                cost.add_exchanges(exchanges)
+            # Arguments that the tool's schema forbids are asked of nobody.
+            cost = WorldUsage(failed_steps=int(isinstance(failure, WorldFailure)))
+            cost.add_exchanges(failure.exchanges)
             # An empty answer may be right, and this is none.
             none = score(transition, "", not transition.truth.observation.is_error, {})
-            return _row(transition, none, cost, exchanges, refused=str(failure)), at
+            return _row(transition, none, cost, failure.exchanges, refused=str(failure)), at
         after = self._tables_of(await self._world.state(turn.ref))
         changes, said = changes_between(transition.before, after), turn.observation
         row = _row(

@@ -73,6 +73,13 @@ class RecordedSession:
     has_state: bool = True
     """Whether it is known what calls changed; if not, their answers alone are scored."""
 
+    @property
+    def held_out(self) -> bool:
+        """Whether it is one of the tasks that nothing may be learnt from."""
+        # The variants of one task hold the same calls.
+        task, kind = self.task.rpartition("_")[2], self.source.partition(" ")[0]
+        return share(f"task {kind} {task}") < HELD_OUT_TASKS
+
     def transitions(self) -> Iterator[Transition]:
         """Every call with the state before it."""
         held = {table: dict(records) for table, records in self.initial.items()}
@@ -102,12 +109,9 @@ class Transition:
     @property
     def side(self) -> Side:
         """The same for equal names in every run, so that what was learnt from is never what is asked about."""
-        if _share(f"tool {self.truth.call.name}") < HELD_OUT_TOOLS:
+        if share(f"tool {self.truth.call.name}") < HELD_OUT_TOOLS:
             return "unseen"
-        # The variants of one task hold the same calls.
-        task = self.session.task.rpartition("_")[2]
-        kind = self.session.source.partition(" ")[0]
-        return "known" if _share(f"task {kind} {task}") < HELD_OUT_TASKS else "train"
+        return "known" if self.session.held_out else "train"
 
     @property
     def fields_changed(self) -> int:
@@ -216,7 +220,8 @@ def parse_json(text: str) -> Any:
         return text.rstrip("\n")
 
 
-def _share(name: str) -> float:
+def share(name: str) -> float:
+    """A number from 0 to 1 that depends on a name alone: what has a small one belongs to a held-out part."""
     return int.from_bytes(blake2b(name.encode(), digest_size=4).digest(), "big") / 2**32
 
 

@@ -168,11 +168,7 @@ async def run(
     from agentworld_sim.bench import run as runs
     from agentworld_sim.imagination import WorldModel
 
-    model = model_choice.find()
-    if model is None:
-        raise UsageError(
-            "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
-        )
+    model = model_choice.require()
     # A calibration is learnt from them.
     model = WorldModel(replace(model.settings, logprobs=True))
     known = _load(recordings)
@@ -255,6 +251,49 @@ def calibrate(run_file: Path, output: Path) -> None:
     ]
     Calibration.fit(observed, run=run_file.name, **about["settings"]).write(output)
     click.echo(f"{output}: fitted on {len(observed):,} answers")
+
+
+@bench.command(name="compile")
+@recordings_argument
+@click.option("--output", required=True, type=FILE, help="The file to write.")
+@click.option(
+    "--tool", "tools", multiple=True, metavar="NAME", help="One of them; may be repeated."
+)
+@model_options
+@asynchronous
+async def compile_programs(
+    recordings: Sequence[Path], output: Path, tools: Sequence[str], model_choice: ModelChoice
+) -> None:
+    """Have a model write tools as programs, and keep those that recordings accept; AGENTWORLD_PROGRAMS
+    names the file. An experiment.
+    """
+    from agentworld_sim.bench.program_author import compile_tools
+    from agentworld_sim.engines.program import Program, write_programs
+    from agentworld_sim.imagination.world_model import DEFAULT_CONTEXT_TOKENS
+    from agentworld_sim.llm.chat import ChatMessage, ChatRequest
+
+    model = model_choice.require()
+    context = model.settings.context_tokens or (await model.client.served_model()).context_tokens
+
+    async def author(messages: Sequence[ChatMessage]) -> str:
+        request = ChatRequest(
+            messages=tuple(messages),
+            max_tokens=min(model.settings.max_tokens, (context or DEFAULT_CONTEXT_TOKENS) // 2),
+            seed=0,
+            thinking=model.settings.thinking,
+        )
+        return (await model.client.ask(request)).content
+
+    found: dict[str, Program] = {}
+    async for name, program in compile_tools(_load(recordings), author, tools):
+        if isinstance(program, Program):
+            found[name] = program
+            click.echo(f"{name}: accepted on {program.held_out} held-out recordings")
+        else:
+            click.echo(f"{name}: refused, {program}")
+    await model.close()
+    write_programs(output, found)
+    click.echo(f"{output}: {len(found)} programs")
 
 
 def _load(recordings: Sequence[Path]) -> TransitionSet:

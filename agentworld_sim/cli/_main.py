@@ -16,9 +16,11 @@ from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
     "bench": "agentworld_sim.cli._bench:bench",
+    "controls": "agentworld_sim.cli._controls:controls",
     "doctor": "agentworld_sim.cli._model_server:doctor",
     "evidence": "agentworld_sim.cli._evidence:evidence",
     "prompt": "agentworld_sim.cli._prompt:prompt",
+    "proxy": "agentworld_sim.cli._proxy:proxy",
     "serve": "agentworld_sim.cli._model_server:serve",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._main:version",
@@ -28,11 +30,13 @@ COMMANDS = {
 
 SUMMARIES = {
     "bench": "Measure how right a world model's answers are, without a judge.",
+    "controls": "List faults that a world enforces, and propose some for an agent.",
     "demo": "Watch an agent fix a failing test in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
     "evidence": "Measure an endpoint into one file: the doctor, the ladder, every answer.",
     "mcp": "Mirror MCP servers and answer their tools from a world.",
     "prompt": "See what the language world model was asked, and what it said.",
+    "proxy": "Stand between an agent and its model, on this host, and let faults strike its calls.",
     "serve": "Serve the language world model, and stay until Ctrl-C.",
     "shell": "A shell in a simulated Debian machine.",
     "train": "Train world models, and agents in worlds.",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentworld_sim.cli._world_control import control
 from agentworld_sim.cli.command_options import asynchronous, json_option, world_argument
+from agentworld_sim.runtime.world_history import is_switch
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 
@@ -24,6 +26,9 @@ def world() -> None:
     Worlds are kept where AGENTWORLD_STORE says: a file, or the URL of a PostgreSQL database. Without it,
     in one file in AGENTWORLD_HOME or your user data folder.
     """
+
+
+world.add_command(control)
 
 
 @world.command("ls")
@@ -83,6 +88,9 @@ async def show(world_id: str, jsonl: bool) -> None:
             click.echo(f"merge     {merge.ref}  of {len(merge.parents)} branches")
             for conflict in merge.conflicts:
                 click.echo(f"conflict  {conflict}")
+        for switch in filter(is_switch, opened.store.lineage(opened.ref)):
+            told = json.dumps(switch.call.arguments, ensure_ascii=False)
+            click.echo(f"controls  {switch.ref}  {switch.observation.provenance:9}  {told}")
 
 
 @world.command("cost")
@@ -117,6 +125,9 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
         f"{usage.requests} to the server, {usage.saved} saved by the cache of replies",
     )
     yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
+    if usage.controlled + usage.rewritten:
+        rewritten = f"{_count_of(usage.rewritten, 'observation')} rewritten by rule"
+        yield "controls", f"{usage.disobeyed} of {usage.controlled} answers disobeyed, {rewritten}"
     if usage.rated:
         yield (
             "confidence",

@@ -158,6 +158,15 @@ class ModelChoice:
 
         return WorldModel.find(url=self.url, model=self.name, **self.settings)
 
+    def require(self) -> WorldModel:
+        """The same. Raises `UsageError` where none is named."""
+        model = self.find()
+        if model is None:
+            raise UsageError(
+                "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
+            )
+        return model
+
 
 def model_options(command: F) -> F:
     """`--model-url`, `--model` and how it is asked; the command gets them as `model_choice`."""

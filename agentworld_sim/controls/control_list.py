@@ -6,14 +6,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from agentworld_sim.errors import ControlFailure, UsageError
-from agentworld_sim.ports import Control
+from agentworld_sim.controls.observation_parts import without_lines
+from agentworld_sim.errors import ControlFailure, UsageError, nearest
+from agentworld_sim.ports import Control, StepContext
 from agentworld_sim.ports.steps import PREFIX
 from agentworld_sim.registry import Registry
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Observation
 
 QUADRANTS = {
     "explicit transient": "Fault ServerError IntermittentError Timeout RateLimit ConnectionCut ExpiredToken",
@@ -31,11 +35,24 @@ QUADRANTS = {
 module for each: `LostWrite` is `lost-write` in scenarios, in `lost_write.py`."""
 
 
+def _kind_name(class_name: str) -> str:
+    return re.sub(r"(?<=.)(?=[A-Z])", "-", class_name).lower()
+
+
 BUILTIN_KINDS = {
-    re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower(): f"agentworld_sim.controls:{name}"
-    for name in " ".join(QUADRANTS.values()).split()
+    _kind_name(name): f"agentworld_sim.controls:{name}"
+    for names in QUADRANTS.values()
+    for name in names.split()
 }
 """Where each is imported from when it is asked for: thirty dataclasses take longer than all else of a world."""
+
+
+def quadrant_of(kind: str) -> str:
+    """The quadrant of a kind; `other` for those of packages."""
+    own = (
+        quadrant for quadrant, names in QUADRANTS.items() if kind in map(_kind_name, names.split())
+    )
+    return next(own, "other")
 
 
 def _control_class(value: object) -> type[Control]:
@@ -61,6 +78,11 @@ control_kinds: Registry[type[Control]] = Registry(
 DECLARED = f"{PREFIX}:declared"
 """Under which the state's values list the declared controls, as a scenario writes them. No control has
 such a name."""
+
+
+def declarations_of(state: WorldState) -> Sequence[Mapping[str, Any]]:
+    """The controls that a state declares, as a scenario writes them."""
+    return state.values.get(DECLARED) or ()
 
 
 ReadDeclared = Callable[[Sequence[Mapping[str, Any] | str]], Iterable[Control]]
@@ -104,6 +126,35 @@ class ControlList:
             self._read = read
         return read[1]
 
+    def values_after_switch(
+        self, state: WorldState, add: Sequence[Mapping[str, Any]], remove: Sequence[str]
+    ) -> dict[str, Any]:
+        """The values of `state` that change when declared controls are added behind the others and those are
+        removed that have one of these names, or patterns (`flaky-api-*`), with all they kept.
+
+        Raises:
+            UsageError: two have one name, or none has one of these.
+        """
+        declared = declarations_of(state)
+        left = dict(zip((one.name for one in self._read_declared(declared)), declared, strict=True))
+        values: dict[str, Any] = {}
+        for pattern in remove:
+            gone = [name for name in left if name == pattern or fnmatchcase(name, pattern)]
+            if not gone:
+                raise UsageError(
+                    f"no control {pattern!r} is declared here.{nearest(pattern, left)} Declared:"
+                    f" {', '.join(left) or 'none'}. A control that a process gave its world ends with"
+                    " that process."
+                )
+            for name in gone:
+                del left[name]
+                own = f"{PREFIX}{name}"
+                keys = (key for key in state.values if key == own or key.startswith(f"{own}/"))
+                values.update(dict.fromkeys(keys))
+        after = [*left.values(), *add]
+        _require_own_names((*self.local, *self._read_declared(after)))
+        return {**values, DECLARED: after or None}
+
 
 def _require_own_names(controls: Sequence[Control]) -> None:
     names = [control.name for control in controls]
@@ -144,7 +195,38 @@ def instruction_of(controls: Sequence[Control]) -> str:
             lines.append(control.describe())
         except Exception as error:
             raise control_failure(control, error) from error
-    return "\n".join(line for line in lines if line)
+    return "\n".join(f"{line[0].upper()}{line[1:]}" for line in lines if line)
+
+
+OBEDIENCE = "controls"
+"""Under which the verdicts of a turn say whether imagined answers kept to the controls."""
+
+
+async def obedient_observation(
+    controls: Sequence[Control], step: StepContext, observation: Observation
+) -> tuple[Observation, str]:
+    """An imagined observation as it obeys all controls, and what it did not keep to, for the model; empty where it
+    obeyed.
+
+    Raises:
+        ControlFailure: a control raised.
+    """
+    broken: list[str] = []
+    for control in controls:
+        try:
+            made = await control.obedient(replace(step, control=control.name), observation)
+            told = control.describe()
+        except Exception as error:
+            raise control_failure(control, error) from error
+        if told:
+            # What the model is told of a control is nothing that the agent may read.
+            quoted = re.compile(r"\s+".join(map(re.escape, told.split())), re.IGNORECASE)
+            made = without_lines(made, quoted.search)
+        if made is not observation:
+            broken.append(told or control.name)
+            observation = made
+    reason = f"it must not do or say by itself what this is about: {' '.join(broken)}"
+    return observation, reason if broken else ""
 
 
 def control_failure(control: Control, error: Exception) -> ControlFailure:

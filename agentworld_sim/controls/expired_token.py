@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -23,11 +24,14 @@ class ExpiredToken(SelectiveControl):
     def selects_tool(self, tool: ToolSpec) -> bool:
         return super().selects_tool(tool) and not fnmatchcase(tool.name, self.login)
 
+    def concerns(self, tool: ToolSpec) -> bool:
+        return self.selects_tool(tool) or fnmatchcase(tool.name, self.login)
+
     async def strikes(self, step: StepContext) -> bool:
         token = step.values.get("token")
         if token == "expired":
             return self.selects_tool(step.tool)
-        return token is None and await super().strikes(step)
+        return token is None and self.selects_tool(step.tool) and await super().strikes(step)
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
         answer = await super().handle(step, next)
@@ -35,6 +39,10 @@ class ExpiredToken(SelectiveControl):
         if renews and not answer.observation.is_error:
             return step.keep(answer, token="renewed")
         return answer
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.text),)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         return step.keep(step.enforce(failure_of(step, self.text)), token="expired")

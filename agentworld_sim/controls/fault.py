@@ -12,13 +12,11 @@ from agentworld_sim.ports import Answer, Next, StepContext
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(SelectiveControl):
-    """A model is not told of it: what it fails, no model is asked."""
+    """Calls fail with a text of yours, take longer, or both. A model is not told of it: what it fails, no model is asked."""
 
     allows_streaming: ClassVar[bool] = True
     lowest: ClassVar[Mapping[str, float]] = {"latency_us": 0}
 
-    tool: str
-    """Name of the tools whose calls it strikes, or a pattern (`*`, `?`, `[…]`)."""
     when: Callable[[Mapping[str, Any]], bool] | None = None
     """Whether it strikes a call with these arguments; every call by default."""
     error: str | None = None

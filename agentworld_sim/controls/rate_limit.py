@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
 
 from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
 from agentworld_sim.ports import Answer, Next, StepContext
@@ -24,21 +24,21 @@ class RateLimit(SelectiveControl):
     text: str = "429 Too Many Requests"
     """What a call that is too many fails with; the seconds to wait are added."""
 
-    def recent(self, step: StepContext) -> list[int]:
-        """When the calls were answered that still count, on the world's clock."""
-        began = step.state.clock_us - self.window_us
-        return [at for at in step.values.get("answered", ()) if at > began]
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.text),)
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
-        if await self.strikes(step) and len(self.recent(step)) < self.limit:
-            answered: list[Any] = [*self.recent(step), step.state.clock_us]
-            return step.keep(await next(step), answered=answered)
-        return await super().handle(step, next)
-
-    async def strike(self, step: StepContext, next: Next) -> Answer:
-        wait_us = self.recent(step)[-self.limit] + self.window_us - step.state.clock_us
+        if not await self.strikes(step):
+            return await next(step)
+        now_us = step.state.clock_us
+        answered: list[int] = step.values.get("answered", [])
+        recent = [at_us for at_us in answered if at_us > now_us - self.window_us]
+        if len(recent) < self.limit:
+            return step.keep(await next(step), answered=[*recent, now_us])
+        wait_us = recent[-self.limit] + self.window_us - now_us
         message = f"{self.text}. Retry-After: {-(-wait_us // 1_000_000)}"
-        return step.enforce(failure_of(step, message)).with_delay(REFUSAL_US)
+        return self.count(step, step.enforce(failure_of(step, message)).with_delay(REFUSAL_US))
 
     def describe(self) -> str:
         window = f"{self.window_us / 1e6:g} seconds"

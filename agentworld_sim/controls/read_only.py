@@ -8,6 +8,7 @@ from typing import ClassVar
 from agentworld_sim.controls.selective_control import SelectiveControl, failure_of, has_effect
 from agentworld_sim.ports import Answer, Next, StepContext
 from agentworld_sim.types.conditions import Conditions
+from agentworld_sim.types.tools import DomainName
 
 
 class WriteFailure(SelectiveControl):
@@ -15,11 +16,15 @@ class WriteFailure(SelectiveControl):
     of none: calls of its own tools that would change some fail as a whole."""
 
     lasting: ClassVar[bool] = True
+    only_in: ClassVar[tuple[DomainName, ...]] = ("mcp", "terminal", "swe", "os")
 
     text: str
     """What a call fails with that would change records."""
-    conditions: Conditions
-    """What holds from the first call on."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """What holds from the first call on."""
+        raise NotImplementedError
 
     def stops_records(self) -> bool:
         """Whether records cannot be written either."""

@@ -7,12 +7,15 @@ before), and not from the turn's random source, which depends on the order in wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from hashlib import blake2b
 from random import Random
 from typing import Any, ClassVar
 
+from agentworld_sim.controls.observation_parts import without_lines
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer, Control, Next, StepContext
 from agentworld_sim.ports.steps import PREFIX, control_values
@@ -67,7 +70,7 @@ class SelectiveControl(Control):
         Raises:
             UsageError: a number is out of its range, or it could never strike.
         """
-        lowest = {**self.lowest, "last_turn": self.first_turn}
+        lowest = {"probability": 0, **self.lowest, "last_turn": self.first_turn}
         for one in fields(self):
             for number in self.nth if one.name == "nth" else [getattr(self, one.name)]:
                 least = lowest.get(one.name, 1)
@@ -78,6 +81,12 @@ class SelectiveControl(Control):
                 "probability",
                 self.probability,
                 "give more than 0 and at most 1, or it never strikes",
+            )
+        if "/" in self.name or self.name.startswith(":"):
+            raise self._refusal(
+                "name",
+                repr(self.name),
+                "its count would be taken for a value of another's. Use no '/'",
             )
         if self.domain is not None and self.only_in and self.domain not in self.only_in:
             allowed = f"it never strikes there. It does in: {', '.join(self.only_in)}"
@@ -133,9 +142,12 @@ class SelectiveControl(Control):
             return False
         return self.tool in ("*", tool.name) or fnmatchcase(tool.name, self.tool)
 
-    def selects_call(self, call: ToolCall, tool: ToolSpec) -> bool:
-        """Whether it is about this call, by its tool and arguments."""
-        return self.selects_tool(tool) and all(
+    def concerns(self, tool: ToolSpec) -> bool:
+        return self.selects_tool(tool)
+
+    def selects_arguments(self, call: ToolCall) -> bool:
+        """Whether it is about a call of one of its tools, by the arguments."""
+        return not self.arguments or all(
             name in call.arguments and fnmatchcase(_text(call.arguments[name]), pattern)
             for name, pattern in self.arguments.items()
         )
@@ -146,14 +158,14 @@ class SelectiveControl(Control):
 
     async def strikes(self, step: StepContext) -> bool:
         """Whether it strikes this call."""
-        if not self.selects_tool(step.tool):
-            return False
         struck = self.count_in(step.state)
         if self.times is not None and struck >= self.times:
             return False
         if self.lasting and struck:
-            return True
-        if not self.selects_call(step.call, step.tool) or not _holds(self.state, step.state):
+            return self.selects_tool(step.tool)
+        if not (self.selects_tool(step.tool) and self.selects_arguments(step.call)):
+            return False
+        if self.state and not _holds(self.state, step.state):
             return False
         if self.first_turn > 1 or self.last_turn is not None:
             turn = len(await step.history()) + 1
@@ -163,16 +175,22 @@ class SelectiveControl(Control):
             number = await self.fitting_before(step) + 1
             if (self.nth and number not in self.nth) or (self.every and number % self.every):
                 return False
-        return self.probability == 1 or (await self.random(step)).random() < self.probability
+        if self.probability == 1:
+            return True
+        # Seeding a `Random` takes longer than all else here.
+        drawn = blake2b((await self._names(step)).encode(), digest_size=8).digest()
+        return int.from_bytes(drawn) < self.probability * 2**64
 
     async def fitting_before(self, step: StepContext) -> int:
         """How many calls before this one were of its tools and arguments."""
-        return sum(
-            self.selects_call(
-                turn.call, step.tools.get(turn.call.name, ToolSpec(name=turn.call.name))
-            )
-            for turn in await step.history()
-        )
+        known: dict[str, bool] = {}
+        count = 0
+        for turn in await step.history():
+            name = turn.call.name
+            if name not in known:
+                known[name] = self.selects_tool(step.tools.get(name, ToolSpec(name=name)))
+            count += known[name] and self.selects_arguments(turn.call)
+        return count
 
     async def same_before(self, step: StepContext) -> int:
         """How many calls before this one were the same."""
@@ -184,8 +202,12 @@ class SelectiveControl(Control):
 
     async def random(self, step: StepContext) -> Random:
         """A random source of this call's own: the same in whatever order parallel calls come."""
+        return Random(await self._names(step))
+
+    async def _names(self, step: StepContext) -> str:
+        """What names the call for this control, in this world."""
         arguments, again = canonical_json(step.call.arguments), await self.same_before(step)
-        return Random(f"{step.state.seed}/{self.name}/{step.call.name}/{arguments}/{again}")
+        return f"{step.state.seed}/{self.name}/{step.call.name}/{arguments}/{again}"
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
         if not await self.strikes(step):
@@ -199,7 +221,25 @@ class SelectiveControl(Control):
         answer = await self.strike(step, passing)
         if any(answer is one for one in given):
             return answer
+        return self.count(step, answer)
+
+    def count(self, step: StepContext, answer: Answer) -> Answer:
+        """The answer to a call that it struck."""
         return answer.with_values({self.key: self.count_in(step.state) + 1})
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """Patterns of what only it says: an answer of a model to a call of its tools never does."""
+        return ()
+
+    async def obedient(self, step: StepContext, observation: Observation) -> Observation:
+        if not self.own_words or not self.selects_tool(step.tool):
+            return observation
+        made = without_lines(
+            observation, re.compile("|".join(self.own_words), re.IGNORECASE).search
+        )
+        # What is left of a failure that does not strike is none.
+        return observation if made is observation else replace(made, is_error=False)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         """What becomes of a call that it strikes; an answer of `next` as it is where there is nothing to do."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
+from http.client import responses
 from typing import ClassVar
 
 from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
@@ -30,9 +31,12 @@ class ServerError(SelectiveControl):
     @property
     def message(self) -> str:
         """What the call fails with."""
-        known = [f"{one.value} {one.phrase}" for one in HTTPStatus if one == self.status]
-        status = known[0] if known else str(self.status or "")
+        status = f"{self.status} {responses.get(self.status, '')}".rstrip() if self.status else ""
         return ": ".join(filter(None, (status, self.text)))
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.message),) if self.message else ()
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         return step.enforce(failure_of(step, self.message))

@@ -15,10 +15,9 @@ from agentworld_sim.types.turns import Observation
 
 @dataclass(frozen=True, kw_only=True)
 class VanishedTool(SelectiveControl):
-    """From the first call that it strikes, its tools are in no listing, and calls of them fail; at once where it strikes
-    every call."""
+    """The tools of the calls that it strikes are in no listing any more, and all later calls of them fail; all its tools
+    are gone at once where it strikes every call."""
 
-    lasting: ClassVar[bool] = True
     allows_streaming: ClassVar[bool] = True
 
     text: str = "Unknown tool: {tool}"
@@ -29,13 +28,19 @@ class VanishedTool(SelectiveControl):
         return True
 
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
-        if not (self.unconditional or self.count_in(state)):
-            return specs
-        return [one for one in specs if not self.selects_tool(one)]
+        if self.unconditional:
+            return [one for one in specs if not self.selects_tool(one)]
+        gone = state.values.get(f"{self.key}/tools", ())
+        return [one for one in specs if one.name not in gone]
+
+    async def strikes(self, step: StepContext) -> bool:
+        return step.call.name in step.values.get("tools", ()) or await super().strikes(step)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         text = self.text.replace("{tool}", step.call.name)
-        return step.enforce(Observation(text=text, is_error=True))
+        answer = step.enforce(Observation(text=text, is_error=True))
+        gone = {*step.values.get("tools", ()), step.call.name}
+        return step.keep(answer, tools=sorted(gone))
 
     def describe(self) -> str:
-        return f"After {self.calls}, these tools do not exist any more."
+        return f"After {self.calls}, the tool that was called does not exist any more."

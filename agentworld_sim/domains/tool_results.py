@@ -122,6 +122,8 @@ def _is_block(value: Any) -> bool:
         return False
     block = cast("dict[str, Any]", value)
     kind = block.get("type")
+    if not isinstance(kind, str):
+        return False
     return kind in _BLOCKS and (kind != "text" or isinstance(block.get("text"), str))
 
 

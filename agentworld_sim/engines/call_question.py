@@ -120,7 +120,10 @@ class CallQuestion:
         if self._records_text:
             text, operations = _split_operations(text)
         observation = own.read(text, self.call, self.tool)
-        return self._answer(observation, self._changes(observation, operations))
+        if self.records is None:
+            return self._answer(observation, {})
+        values = values_of_operations(operations, observation, self.records, self.context)
+        return self._answer(observation, values)
 
     async def judge(self, imagined: ImaginedValue[Answer], context: StepContext) -> None:
         await context.judge(self.call, self.tool, whole_answer(imagined))
@@ -141,20 +144,26 @@ class CallQuestion:
         clock_us = self.context.state.clock_us + TURN_US
         return Answer(observation, StateChange(clock_us=clock_us, values=values))
 
-    def _changes(
-        self, observation: Observation, operations: list[Mapping[str, Any]]
-    ) -> Mapping[str, Any]:
-        """The values that operations change. Raises `ValueError` when they cannot be carried out."""
-        if self.records is None or not operations:
-            return {}
-        if observation.is_error:
-            raise ValueError("a call that fails changes nothing, and `operations` is not empty.")
-        if self.tool.annotations.get("readOnlyHint") is True:
-            raise ValueError(f"{self.tool.name!r} only reads, and `operations` is not empty.")
-        problem = schema_problem(OPERATIONS_SCHEMA, operations)
-        if problem is not None:
-            raise ValueError(f"`operations` is not of the form asked for: {problem}")
-        return self.records.changes(self.context.state, self.context.tools, operations)
+
+def values_of_operations(
+    operations: Sequence[Mapping[str, Any]],
+    observation: Observation,
+    records: Records,
+    context: StepContext,
+) -> Mapping[str, Any]:
+    """The values of the state that an answer's operations change. Raises `ValueError` when they cannot be
+    carried out."""
+    if not operations:
+        return {}
+    tool = context.tool
+    if observation.is_error:
+        raise ValueError("a call that fails changes nothing, and `operations` is not empty.")
+    if tool.annotations.get("readOnlyHint") is True:
+        raise ValueError(f"{tool.name!r} only reads, and `operations` is not empty.")
+    problem = schema_problem(OPERATIONS_SCHEMA, operations)
+    if problem is not None:
+        raise ValueError(f"`operations` is not of the form asked for: {problem}")
+    return records.changes(context.state, context.tools, operations)
 
 
 def domain_of(tool: ToolSpec) -> Domain:

@@ -123,7 +123,7 @@ class StubSession:
         if "function" in data:
             observation = await self._call_function(data["function"], call, tool)
         else:
-            observation = _observation(data, tool)
+            observation = stub_observation(data, tool)
         clock_us = context.state.clock_us + TURN_US
         return Answer(observation, StateChange(clock_us=clock_us))
 
@@ -152,13 +152,14 @@ class StubSession:
             raise EngineFailure(
                 f"the function {reference!r} gave another function for {call.name!r}."
             )
-        return _observation(data, tool)
+        return stub_observation(data, tool)
 
     def close(self) -> None:
         pass
 
 
-def _observation(data: StubData, tool: ToolSpec) -> Observation:
+def stub_observation(data: StubData, tool: ToolSpec) -> Observation:
+    """What an agent sees of a stub. Raises `EngineFailure` where it does not fit the tool's output schema."""
     if "error" in data:
         return Observation(text=data["error"], is_error=True)
     text = data["text"] if "text" in data else json.dumps(data["value"], ensure_ascii=False)

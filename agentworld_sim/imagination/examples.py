@@ -53,7 +53,7 @@ class Example:
     records: str = ""
     """The records that it is about, before it; one JSON object a line."""
 
-    def told(self, *, with_operations: bool) -> PromptExample:
+    def to_prompt(self, *, with_operations: bool) -> PromptExample:
         """As a model is told it; with records and operations where it works on records."""
         if not with_operations or self.operations is None:
             return PromptExample(self.call, self.answer)
@@ -149,15 +149,10 @@ class ExampleLibrary:
         if held is not None and held[0] == tool:
             return held[1]
         own = [number for number, one in enumerate(self._examples) if one.name == name]
-        problems = (
-            {}
-            if tool is None
-            else {
-                number: problem
-                for number in own
-                if (problem := self._examples[number].problem(tool))
-            }
-        )
+        problems: dict[int, str] = {}
+        for number in own:
+            if tool is not None and (problem := self._examples[number].problem(tool)):
+                problems[number] = problem
         if problems:
             logger.warning(
                 "%d of %d examples of %r do not fit its arguments any more and are left out; the first: %s",
@@ -181,7 +176,8 @@ def write_examples(path: Path, examples: Iterable[Example], left_out: Iterable[s
 
 @lru_cache(maxsize=8)
 def _library(text: str) -> ExampleLibrary:
-    values = [json.loads(line) for line in text.splitlines()]
+    # Not `splitlines`: texts may hold other line ends, which JSON does not escape.
+    values = [json.loads(line) for line in text.split("\n") if line]
     return ExampleLibrary(
         (Example(**value) for value in values if _LEFT_OUT not in value),
         (value[_LEFT_OUT] for value in values if _LEFT_OUT in value),
@@ -235,4 +231,4 @@ async def _examples(
         library.choose, key.name, canonical_json(key.about), choice=choice, tool=tool
     )
     with_operations = bool(question.prompt().records)
-    return tuple(one.told(with_operations=with_operations) for one in found)
+    return tuple(one.to_prompt(with_operations=with_operations) for one in found)

@@ -34,8 +34,16 @@ class Answer:
 
     def with_values(self, values: Mapping[str, Any]) -> Answer:
         """The same, with more values changed in the state."""
-        change = replace(self.change, values={**self.change.values, **values})
-        return replace(self, change=change)
+        # Written out, because it is done at every call that a control counts.
+        change, merged = self.change, {**self.change.values, **values}
+        change = StateChange(
+            clock_us=change.clock_us,
+            files=change.files,
+            sessions=change.sessions,
+            values=merged,
+            seed=change.seed,
+        )
+        return Answer(self.observation, change, self.inner, self.exchanges)
 
     def with_delay(self, by_us: int) -> Answer:
         """The same, so much later on the world's clock."""
@@ -299,9 +307,19 @@ class Control(Protocol):
         """
         ...
 
+    def concerns(self, tool: ToolSpec) -> bool:
+        """Whether calls of a tool come to `handle`; all do by default."""
+        return True
+
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
         """What of `specs` the agent is offered in this state, and what else."""
         return specs
+
+    async def obedient(self, step: StepContext, observation: Observation) -> Observation:
+        """An imagined observation without what the model should not have written under this control: what only the
+        control says, what it hides; the same object where the model obeys. The model is asked once more before the
+        agent reads what a rule made of its answer."""
+        return observation
 
     def describe(self) -> str:
         """What a language world model is told of it, so that what it imagines agrees; nothing by

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeVar, cast, get_args
 
 from agentworld_sim.engines.stubs import StubEngine
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.errors import UnknownToolError, UsageError, nearest
 from agentworld_sim.ports import BindsTogether, Engine
 from agentworld_sim.types.tools import Access, Route, ToolSpec
 
@@ -62,6 +62,14 @@ def access_problem(rule: str, access: str) -> str | None:
             " in full."
         )
     return None
+
+
+def unknown_tool(name: str, tools: Iterable[str]) -> UnknownToolError:
+    """What is raised for a tool that a world does not have."""
+    return UnknownToolError(
+        f"this world has no tool {name!r}.{nearest(name, tools)} It has: {', '.join(tools) or 'none'}."
+        " Add tools in the scenario or with `world.add_tools`."
+    )
 
 
 def checked_access(rules: Mapping[str, str]) -> dict[str, Access]:

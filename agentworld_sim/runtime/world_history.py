@@ -6,14 +6,15 @@ import asyncio
 import random
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, TypeVar
 
-from agentworld_sim.controls.control_list import DECLARED
-from agentworld_sim.errors import AgentworldError, StoreError, UsageError
+from agentworld_sim.controls.control_list import DECLARED, ControlList
+from agentworld_sim.errors import AgentworldError, HeadMoved, StoreError, UsageError
 from agentworld_sim.ports.blocking import ALLOWED, BRIEF_BYTES, BRIEF_ENTRIES
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
@@ -31,6 +32,7 @@ class HistoryCache:
         self._store = store
         self._states: dict[WorldRef, WorldState] = {}
         self._calls: tuple[WorldRef, tuple[Turn, ...]] | None = None
+        self._switched: tuple[WorldRef, frozenset[WorldRef]] = ("", frozenset())
 
     async def state(self, ref: WorldRef) -> WorldState:
         """The state at a point."""
@@ -58,8 +60,18 @@ class HistoryCache:
             self._calls = (ref, tuple(turn for turn in turns if turn.call.name != NO_CALL))
         return self._calls[1]
 
+    async def after_switches(self, at: WorldRef, head: WorldRef) -> WorldRef:
+        """Where a call that is asked at `at` is answered: at `head`, if nothing but switches of controls
+        lies between. An agent whose run carries the point where it stands meets them too."""
+        if at != head and self._switched[0] != head:
+            switches = list(takewhile(is_switch, reversed(await self.lineage(head))))
+            self._switched = head, frozenset(turn.parent for turn in switches)
+        return head if at in self._switched[1] else at
+
     def follow(self, turn: Turn) -> None:
         """Goes on to the point after a call."""
+        if self._switched[0] == turn.parent:
+            self._switched = turn.ref, frozenset()
         if self._calls is not None and self._calls[0] == turn.parent:
             self._calls = (turn.ref, (*self._calls[1], turn))
 
@@ -72,7 +84,7 @@ class HistoryCache:
     def clear(self) -> None:
         """Forgets all."""
         self._states.clear()
-        self._calls = None
+        self._calls, self._switched = None, ("", frozenset())
 
 
 T = TypeVar("T")
@@ -86,7 +98,7 @@ _host_random = random.SystemRandom()
 """How long one waits for others is no part of any world."""
 
 NO_CALL = ""
-"""The call name of turns that answer no call: a fork's new seed, a merge. No tool has it."""
+"""The call name of turns that answer no call: a fork's new seed, a merge, a switch of controls. No tool has it."""
 
 
 async def off_loop(store: WorldStore, work: Callable[[], T]) -> T:
@@ -99,20 +111,21 @@ async def commit_turn(
     world_id: str,
     turn: Turn,
     after: WorldState,
-    blobs: NewBlobs,
+    blobs: NewBlobs | None = None,
     *,
     must_move_head: bool,
     origin: Origin | None = None,
 ) -> bool:
     """Stores the turn. A cancellation before the last moment stores nothing."""
     abandoned = threading.Event()
+    new = blobs.new if blobs else {}
 
     def commit() -> bool:
         return store.commit(
             world_id,
             turn,
             after,
-            blobs.new,
+            new,
             must_move_head=must_move_head,
             abandoned=abandoned.is_set,
             origin=origin,
@@ -122,7 +135,7 @@ async def commit_turn(
         return commit()
     brief = (
         len(after.files) + len(after.values) <= BRIEF_ENTRIES
-        and sum(map(len, blobs.new.values())) <= BRIEF_BYTES
+        and sum(map(len, new.values())) <= BRIEF_BYTES
     )
     at_once = getattr(store, "without_waiting", None) if brief and ALLOWED.get() else None
     if at_once is not None and (stored := at_once(commit)) is not None:
@@ -142,6 +155,14 @@ async def back_off(failed: int) -> None:
     await asyncio.sleep(_host_random.uniform(0, min(LONGEST_PAUSE_S, 0.001 * 2**failed)))
 
 
+def head_moved(world_id: str, what: str) -> HeadMoved:
+    """What is raised when others were faster each time; `what` was being done."""
+    return HeadMoved(
+        f"the world {world_id!r} was moved on by others {COMMIT_TRIES} times while {what}. Nothing was"
+        " stored; try again, or fork."
+    )
+
+
 def turn_with_seed(head: WorldRef, before: WorldState, seed: int) -> Turn:
     """The turn that gives a world another seed."""
     change = StateChange(clock_us=before.clock_us, seed=seed)
@@ -153,6 +174,28 @@ def turn_without_controls(head: WorldRef, before: WorldState) -> Turn | None:
     hindering = [key for key in before.values if key == DECLARED or key.startswith(CONDITIONS)]
     change = StateChange(clock_us=before.clock_us, values=dict.fromkeys(hindering))
     return _turn_without_call(head, change, {}) if hindering else None
+
+
+def turn_with_controls(
+    head: WorldRef,
+    before: WorldState,
+    controls: ControlList,
+    add: Sequence[Any],
+    remove: Sequence[str],
+) -> Turn:
+    """The turn that switches declared controls on, as a scenario writes them, and off, by name.
+
+    Raises:
+        UsageError: two have one name, or there is none to switch off.
+    """
+    values = controls.values_after_switch(before, add, remove)
+    change = StateChange(clock_us=before.clock_us, values=values)
+    return _turn_without_call(head, change, {"add": list(add), "remove": list(remove)})
+
+
+def is_switch(turn: Turn) -> bool:
+    """Whether a turn switched controls, and nothing else."""
+    return turn.call.name == NO_CALL and not turn.merged and DECLARED in turn.change.values
 
 
 def _turn_without_call(head: WorldRef, change: StateChange, arguments: dict[str, Any]) -> Turn:

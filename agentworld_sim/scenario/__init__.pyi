@@ -12,6 +12,11 @@ from ._content import (
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
 )
+from ._control_files import read_controls as read_controls
+from ._instruction import (
+    CompiledInstruction as CompiledInstruction,
+    compile_instruction as compile_instruction,
+)
 from ._profiles import (
     ControlProfile as ControlProfile,
     control_profiles as control_profiles,

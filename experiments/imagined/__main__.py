@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from agentworld_sim.bench.ladder import RUNGS, Rung, climb
-from agentworld_sim.bench.transitions import Transition, TransitionSet
+from agentworld_sim.bench.transitions import Changes, Transition, TransitionSet
 from agentworld_sim.imagination.prompt_set import tool_definitions
 from agentworld_sim.llm.settings import ModelSettings
 from experiments.imagined.report import write_report
@@ -34,7 +34,8 @@ LONGEST_ANSWER: Final = 600
 
 
 def arms() -> list[Rung]:
-    """The ladder, and beside it records without recorded calls, and records with the history."""
+    """The ladder, and beside it records without recorded calls, records with the history, and agreement without
+    records."""
     named = {rung.name: rung for rung in RUNGS}
     return [
         *RUNGS,
@@ -43,6 +44,11 @@ def arms() -> list[Rung]:
             named["state"],
             name="state+history",
             settings={**named["state"].settings, "history": True},
+        ),
+        replace(
+            named["retrieval"],
+            name="retrieval+agreement",
+            settings={**named["retrieval"].settings, "samples": 4},
         ),
     ]
 
@@ -54,8 +60,7 @@ def fits(transition: Transition) -> bool:
     return answer <= LONGEST_ANSWER and prompt <= LONGEST_PROMPT
 
 
-def _size(tables: object) -> int:
-    assert isinstance(tables, dict)
+def _size(tables: Changes) -> int:
     return sum(
         len(json.dumps(record)) for records in tables.values() for record in records.values()
     )
@@ -76,7 +81,8 @@ def draws(transitions: Iterable[Transition]) -> dict[int, list[Transition]]:
 
 
 async def run(options: argparse.Namespace) -> None:
-    asked = draws(TransitionSet.load([options.transitions]).transitions())
+    drawn = draws(TransitionSet.load([options.transitions]).transitions())
+    asked = {seed: drawn[seed] for seed in options.seeds}
     settings = ModelSettings(
         url=options.url, model=options.model, thinking=False, max_tokens=200, concurrency=8
     )
@@ -110,6 +116,7 @@ def main() -> None:
     ask.add_argument("--model", default="")
     ask.add_argument("--output", type=Path, required=True)
     ask.add_argument("--rungs", nargs="*")
+    ask.add_argument("--seeds", nargs="*", type=int, default=SEEDS)
     report = commands.add_parser("report")
     report.add_argument("--runs", type=Path, required=True)
     options = parser.parse_args()

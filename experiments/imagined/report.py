@@ -232,8 +232,9 @@ def tables(rungs: Mapping[str, Sequence[Row]]) -> str:
         ]
         for below, above in pairs:
             if below in rungs and above in rungs:
-                some = [[row for row in rungs[name] if row.side == side] for name in (below, above)]
-                cells = [signed(difference(*some, measure)) for measure in compared]
+                first = [row for row in rungs[below] if row.side == side]
+                second = [row for row in rungs[above] if row.side == side]
+                cells = [signed(difference(first, second, measure)) for measure in compared]
                 lines.append(f"| {below} → {above} | " + " | ".join(cells) + " |")
         parts.append("\n".join(lines))
     costs = {name: cost_of(rows) for name, rows in rungs.items() if name != "look-up"}

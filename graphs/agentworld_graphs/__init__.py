@@ -14,6 +14,7 @@ from agentworld_sim.extras import require
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _WITH_AGENTS = (
+    "ModelCallFaults",
     "SimulatedShellMiddleware",
     "SimulatedTools",
     "simulate_graph",

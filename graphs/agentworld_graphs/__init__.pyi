@@ -8,6 +8,7 @@ from ._middleware import (
     SimulatedShellMiddleware as SimulatedShellMiddleware,
     SimulatedTools as SimulatedTools,
 )
+from ._model_call_faults import ModelCallFaults as ModelCallFaults
 from ._scripted_chat_model import (
     ExpectedAnswer as ExpectedAnswer,
     ScriptedChatModel as ScriptedChatModel,

@@ -16,13 +16,14 @@ from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_mcp_shim._world_keys import Run, WorldKey, is_owned, owner_prefix, world_key
 from agentworld_mcp_shim._worlds import WorldOpener
 from agentworld_sim.errors import AgentworldError, UnknownWorldError
+from agentworld_sim.runtime.world_history import is_switch
 from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from agentworld_mcp_shim._mirror import Mirror
-    from agentworld_sim.store import WorldStore
+    from agentworld_sim.store import WorldRecord, WorldStore
     from agentworld_sim.types.tools import ToolSpec
     from agentworld_sim.world import World
 
@@ -158,6 +159,15 @@ class WorldPool:
         with suppress(UnknownWorldError):
             await asyncio.to_thread(store.world, self.run.world)
 
+    async def records(self) -> list[WorldRecord]:
+        """What the store knows of its worlds, oldest first."""
+        return await asyncio.to_thread((await self._opener.store()).worlds)
+
+    async def find(self, world_id: str) -> World:
+        """A world that is there already. Raises `UnknownWorldError` where it is not."""
+        await asyncio.to_thread((await self._opener.store()).world, world_id)
+        return await self.open(WorldKey(id=world_id))
+
     async def sweep(self) -> None:
         """Removes the worlds whose time is over."""
         for world_id in await self._quotas.sweep(await self._opener.store()):
@@ -191,7 +201,7 @@ class WorldPool:
         with suppress(AgentworldError):
             store = await self._opener.store()
             record = await asyncio.to_thread(store.world, self.run.world)
-            if record.head == record.root:
+            if all(map(is_switch, await asyncio.to_thread(store.lineage, record.head))):
                 await asyncio.to_thread(store.remove, record.id)
 
     def _entry(self, key: WorldKey) -> _Entry:

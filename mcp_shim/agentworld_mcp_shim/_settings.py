@@ -21,6 +21,9 @@ ANSWER_SECONDS = 50.0
 TOKEN_VARIABLES = ("AGENTWORLD_MCP_TOKEN", "AGENTWORLD_MCP_TOKENS")
 """One token, and principals with their tokens as a JSON object."""
 
+OPERATOR_VARIABLES = ("AGENTWORLD_OPERATOR_TOKEN", "AGENTWORLD_OPERATOR_TOKENS")
+"""The same for those who switch controls over HTTP."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTarget:
@@ -56,6 +59,8 @@ class HttpSettings:
     """Processes that answer; they share the store."""
     tokens: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Principal by bearer token; empty for no authentication, which only loopback addresses may do."""
+    operators: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The same for who may switch controls; empty for nobody."""
     allowed_hosts: tuple[str, ...] = ()
     """Values of `Host` that are accepted beside the address that is listened on."""
     allowed_origins: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.cli.command_options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
@@ -39,6 +39,8 @@ class WorldChoice:
     """Whether the tables of a new world begin without made-up records."""
     seed_from: Path | None = None
     """Cassette whose records a new world begins with."""
+    controls: Path | None = None
+    """File of controls that every world is given."""
     replay: Path | None = None
     """Cassette that answers every call, instead of engines that compute or imagine."""
     volatile: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ class _Means:
     model: WorldModel | None
     engines: Sequence[Engine] | None
     """`None` for those of the scenario."""
+    controls: Sequence[Mapping[str, Any]]
 
 
 class WorldOpener:
@@ -123,7 +126,7 @@ class WorldOpener:
             if admit is not None:
                 await admit()
             try:
-                return await means.world.create(
+                made = await means.world.create(
                     means.scenario,
                     id=world_id,
                     store=means.store,
@@ -131,6 +134,7 @@ class WorldOpener:
                     engines=means.engines,
                     access=self._access,
                 )
+                return await _with_controls(made, means.controls)
             except UsageError:
                 # Another process may have made it just now; if not, the second round says why.
                 if last:
@@ -164,13 +168,27 @@ class WorldOpener:
                 f"the world {record.id!r} began with the scenario {began!r}, and --scenario says"
                 f" {means.scenario.name!r}. Leave --scenario out, or choose another id."
             )
-        return await means.world.open(
+        opened = await means.world.open(
             record.id,
             store=means.store,
             model=means.model,
             engines=means.engines,
             access=self._access,
         )
+        return await _with_controls(opened, means.controls)
+
+
+async def _with_controls(world: World, controls: Sequence[Mapping[str, Any]]) -> World:
+    """The world, with these declared; one of the same name gives way."""
+    from agentworld_sim.controls.control_list import declarations_of
+
+    declared = {str(one.get("name")): one for one in declarations_of(await world.state())}
+    named = {str(one.get("name")): one for one in controls}
+    new = {name: one for name, one in named.items() if declared.get(name) != one}
+    if new:
+        gone = [name for name in new if name in declared]
+        await world.switch_controls(add=new.values(), remove=gone)
+    return world
 
 
 def _means(choice: WorldChoice) -> _Means:
@@ -179,6 +197,7 @@ def _means(choice: WorldChoice) -> _Means:
     from agentworld_sim.store.home import open_store
     from agentworld_sim.world import World
 
+    controls = () if choice.controls is None else _read_controls(choice.controls)
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
     if choice.seed_from is not None:
         scenario = with_recorded_records(scenario, choice.seed_from)
@@ -199,7 +218,18 @@ def _means(choice: WorldChoice) -> _Means:
         cassette = Cassette.load(choice.replay)
         engines = [ReplayEngine(cassette, volatile=choice.volatile, path=choice.replay)]
     store = MemoryStore() if choice.memory else open_store(choice.store)
-    return _Means(World, scenario, store, model, engines)
+    return _Means(World, scenario, store, model, engines, controls)
+
+
+def _read_controls(path: Path) -> Sequence[Mapping[str, Any]]:
+    from agentworld_sim.scenario import read_controls
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"--controls {str(path)!r} cannot be read: {reason}.") from None
+    return read_controls(text, source=str(path))
 
 
 def with_recorded_records(scenario: Scenario | None, path: Path) -> Scenario:

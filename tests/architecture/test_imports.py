@@ -17,7 +17,7 @@ from tests.architecture.imports import (
 )
 
 LAYERS = """
-    regex errors toml _version types extras redaction schema ports registry ingest store diff llm checks
+    regex errors toml _version types extras redaction schema ports registry ingest store diff llm proxy checks
     domains
     toolkits engines controls imagination runtime scenario world_records world goals supports_world binding scoring
     world_spec episode cassette rollouts assembly serving bench report testing cli
@@ -39,6 +39,7 @@ OWN_TESTS = {
     "postgres": "agentworld_sim.store",
     "servers": "agentworld_mcp_shim",
     "trainers": "agentworld_trainers",
+    "vllm": "agentworld_sim.serving",
 }
 """Folder of tests to the package whose private parts they may look at; others are named like it."""
 

@@ -23,6 +23,7 @@ from agentworld_sim.store.home import open_store
 from tests.cli.in_process import run_command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+COMMANDS = "controls demo doctor mcp prompt proxy serve shell train version world".split()
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 
 
@@ -66,14 +67,11 @@ def test_help_says_of_each_command_what_the_command_says() -> None:
 def test_help_teaches_and_names_every_command(agentworld: Run) -> None:
     done = agentworld("--help")
     assert done.returncode == 0
-    names = ("demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world")
-    for word in (*names, "agentworld world diff mine --patch"):
+    for word in (*COMMANDS, "agentworld world diff mine --patch"):
         assert word in done.stdout
 
 
-@pytest.mark.parametrize(
-    "command", ["demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world"]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(agentworld: Run, command: str) -> None:
     done = agentworld(command, "--help")
     assert done.returncode == 0
@@ -250,7 +248,7 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (
             ["qqq"],
             2,
-            "There are: bench, demo, doctor, evidence, mcp, prompt, serve, shell, train, version, world.",
+            "There are: bench, controls, demo, doctor, evidence, mcp, prompt, proxy, serve, shell, train, version, world.",
         ),
         (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
         (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),

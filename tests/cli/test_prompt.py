@@ -252,6 +252,7 @@ def test_an_imagined_program_has_output_messages_and_exit_code_of_its_own(home: 
         (["--thinking"], "--thinking"),
         (["--no-thinking"], "--no-thinking"),
         (["--thinking-tokens", "9"], "--thinking-tokens"),
+        (["--model-2", "large"], "--model-2"),
     ],
 )
 def test_an_option_about_a_model_wants_a_model(home: Home, option: list[str], name: str) -> None:

@@ -323,7 +323,11 @@ class Sealed(Control):
 @pytest.mark.parametrize(
     ("conditions", "text", "provenance"),
     [
-        (Conditions(read_only=("/srv",)), "done\nbash: line 1: /srv/a: Read-only file system\n", "computed"),
+        (
+            Conditions(read_only=("/srv",)),
+            "done\nbash: line 1: /srv/a: Read-only file system\n",
+            "computed",
+        ),
         (Conditions(denied=("/",)), "/srv/a: Permission denied\n", "enforced"),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from agentworld_sim.domains import domain
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -150,6 +150,23 @@ def test_a_result_that_a_server_wraps_is_wrapped(text: str, expected: Observatio
     read = MCP.read(text, CALL, WRAPPED)
     assert read == expected
     assert MCP.read(MCP.write(read), CALL, WRAPPED) == expected
+
+
+NAMES = st.sampled_from(["type", "text", "content", "isError", "structuredContent", "resource"])
+ALMOST = st.recursive(
+    st.booleans() | st.integers() | st.sampled_from(["text", "image", "resource_link"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@example({"type": {}}, PLAIN)
+@given(ALMOST, st.sampled_from([PLAIN, TYPED, WRAPPED]))
+def test_what_is_almost_an_envelope_is_read_or_refused(value: Any, tool: ToolSpec) -> None:
+    try:
+        assert isinstance(MCP.read(json.dumps(value), CALL, tool), Observation)
+    except ValueError as refusal:
+        assert str(refusal)
 
 
 @given(TEXT, st.booleans())

@@ -6,8 +6,10 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import Scenario, ToolCall
 from agentworld_sim.errors import ModelUnavailable, UsageError
@@ -21,6 +23,7 @@ from agentworld_sim.imagination.examples import Example, ExampleLibrary, write_e
 from agentworld_sim.imagination.usage import usage_of
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.imagination.conftest import WEATHER, Open, always
+from tests.properties import examples
 
 OSLO = ToolCall("weather", {"city": "Oslo"})
 SUNNY, RAIN = ScriptedReply.observation("Sunny."), ScriptedReply.observation("Rain.")
@@ -118,12 +121,35 @@ def test_a_library_is_searched_from_several_threads() -> None:
 def test_a_model_that_works_on_records_is_told_what_changed() -> None:
     opened = {"kind": "put", "table": "orders", "record": {"id": 2}}
     example = replace(recorded(1), answer='{"id": 2}', operations=[opened], records='{"id": 1}')
-    assert example.told(with_operations=False).reply == '{"id": 2}'
-    told = example.told(with_operations=True)
+    assert example.to_prompt(with_operations=False).reply == '{"id": 2}'
+    told = example.to_prompt(with_operations=True)
     assert json.loads(told.reply) == {"result": {"id": 2}, "operations": [opened]}
     assert told.records == '{"id": 1}'
-    quoted = replace(example, answer='"cup"').told(with_operations=True)
+    quoted = replace(example, answer='"cup"').to_prompt(with_operations=True)
     assert json.loads(quoted.reply)["result"] == '"cup"'
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@settings(max_examples=examples(150))
+@given(
+    st.lists(st.builds(Example, name=TEXTS, call=TEXTS, answer=TEXTS, records=TEXTS)),
+    st.sets(TEXTS),
+)
+def test_examples_are_read_as_they_were_written(written: list[Example], left_out: set[str]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "examples.jsonl"
+        write_examples(path, written, left_out)
+        library = ExampleLibrary.load(path)
+    for one in written:
+        fitting = [other for other in written if other.name == one.name]
+        found = library.choose(one.name, "", choice="fixed")
+        assert (
+            found == []
+            if one.name in left_out
+            else set(map(repr, found)) <= set(map(repr, fitting))
+        )
 
 
 def test_a_file_that_holds_no_examples_is_named(tmp_path: Path) -> None:

@@ -28,18 +28,22 @@ if TYPE_CHECKING:
 
 
 def _http_settings(
-    http_address: str | None, token_file: Path | None, **options: Any
+    http_address: str | None,
+    token_file: Path | None,
+    operator_token_file: Path | None,
+    **options: Any,
 ) -> HttpSettings | None:
-    from agentworld_mcp_shim._settings import TOKEN_VARIABLES, HttpSettings
+    from agentworld_mcp_shim._settings import OPERATOR_VARIABLES, TOKEN_VARIABLES, HttpSettings
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if http_address is None:
-        if given or token_file is not None:
+        if given or token_file is not None or operator_token_file is not None:
             raise UsageError(
-                "--workers, --allow-host, --allow-origin, --token-file, --world-ttl, --max-worlds"
-                " and --max-concurrent are about serving over HTTP. Say where with --http PORT."
+                "--workers, --allow-host, --allow-origin, --token-file, --operator-token-file,"
+                " --world-ttl, --max-worlds and --max-concurrent are about serving over HTTP. Say where"
+                " with --http PORT."
             )
-        for name in TOKEN_VARIABLES:
+        for name in (*TOKEN_VARIABLES, *OPERATOR_VARIABLES):
             # Not for the processes that we start.
             os.environ.pop(name, None)
         return None
@@ -47,7 +51,14 @@ def _http_settings(
     from agentworld_mcp_shim._http._tokens import found_tokens
 
     host, port = parsed_address(http_address)
-    return HttpSettings(host=host, port=port, tokens=found_tokens(token_file, os.environ), **given)
+    tokens = found_tokens(token_file, os.environ)
+    operators = found_tokens(operator_token_file, os.environ, variables=OPERATOR_VARIABLES)
+    if tokens.keys() & operators.keys():
+        raise UsageError(
+            "an operator has the same token as a client, so that an agent could switch its own controls."
+            " Give one of them another."
+        )
+    return HttpSettings(host=host, port=port, tokens=tokens, operators=operators, **given)
 
 
 def _parse_seconds(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -84,6 +95,13 @@ _http_options = option_group(
         type=click.Path(path_type=Path),
         help="Who may use it: lines of PRINCIPAL TOKEN, readable by you alone. Or AGENTWORLD_MCP_TOKEN,"
         " or AGENTWORLD_MCP_TOKENS as a JSON object.",
+    ),
+    click.option(
+        "--operator-token-file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Let those with a token in FILE switch controls at /operator/worlds; written as for"
+        " --token-file. Or AGENTWORLD_OPERATOR_TOKEN. No client may.",
     ),
     click.option(
         "--allow-host",
@@ -163,6 +181,13 @@ _http_options = option_group(
     help="Offer clients tools that tell, reset and fork their world.",
 )
 @click.option(
+    "--controls",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Switch on the controls that FILE lists under `controls`, as a scenario does, in every world"
+    " that does not have them.",
+)
+@click.option(
     "--record",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -217,6 +242,7 @@ def serve_command(
       agentworld mcp --snapshot git.json
       agentworld mcp --upstream git=mcp-server-git --upstream time=mcp-server-time
       agentworld mcp --http 8765 --snapshot git.json
+      agentworld mcp --controls outage.yaml -- mcp-server-git
       agentworld mcp --access git_log=real --record git.yaml -- mcp-server-git
       agentworld mcp --replay git.yaml --snapshot git.json
 
@@ -230,7 +256,7 @@ def serve_command(
         raise UsageError(
             "--bind is for an upstream's tools. Name the upstream's command after `--`."
         )
-    of_world = ("world_id", "store", "memory", "empty", "seed_from", "replay")
+    of_world = ("world_id", "store", "memory", "empty", "seed_from", "replay", "controls")
     worlds = {name: options.pop(name) for name in of_world}
     settings = dataclasses.replace(
         settings,

@@ -23,6 +23,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from agentworld_mcp_shim._http._operator_endpoint import PREFIX, OperatorEndpoint
 from agentworld_mcp_shim._settings import HttpSettings
 from agentworld_mcp_shim._world_keys import CALLER, Caller
 from agentworld_sim.errors import AgentworldError
@@ -83,6 +84,7 @@ class App:
         tokens: Tokens,
         metrics: Metrics,
         sessions: SignedSessions | None = None,
+        operator: OperatorEndpoint | None = None,
     ) -> None:
         """
         Args:
@@ -93,6 +95,7 @@ class App:
             tokens: Says who asks.
             metrics: Counts.
             sessions: Sessions that several processes serve; `None` when the transports hold them.
+            operator: Switches controls for those who may; `None` for nobody.
         """
         self._settings = settings
         self._views = views
@@ -101,6 +104,7 @@ class App:
         self._tokens = tokens
         self._metrics = metrics
         self._sessions = sessions
+        self._operator = operator
         self._running = 0
         self._streams = 0
         self._idle = asyncio.Event()
@@ -134,6 +138,11 @@ class App:
         path: str = scope["path"]
         if path in ("/healthz", "/readyz"):
             return Response("ok\n") if path == "/healthz" else await self._readiness()
+        if self._operator is not None and path.startswith(PREFIX):
+            if not self._operator.knows(headers.get("authorization")):
+                raise _token_refusal(headers)
+            body = await self._body(headers, Request(scope, receive))
+            return await self._operator.respond(scope["method"], path, body)
         principal = self._tokens.principal(headers.get("authorization"))
         if principal is None and self._tokens.asked:
             raise _token_refusal(headers)

@@ -21,6 +21,7 @@ from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
 from agentworld_mcp_shim._http._address import Guard
 from agentworld_mcp_shim._http._app import App
 from agentworld_mcp_shim._http._metrics import Metrics
+from agentworld_mcp_shim._http._operator_endpoint import OperatorEndpoint
 from agentworld_mcp_shim._http._sessions import SignedSessions
 from agentworld_mcp_shim._http._tokens import Tokens
 from agentworld_mcp_shim._pool import WorldPool
@@ -135,6 +136,7 @@ async def _application(
             tokens=Tokens(http.tokens),
             metrics=metrics,
             sessions=sessions,
+            operator=OperatorEndpoint(pool, Tokens(http.operators)) if http.operators else None,
         )
         yield app, transports
 

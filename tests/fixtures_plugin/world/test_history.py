@@ -17,7 +17,8 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
     StateGraph,
 )
 
-from agentworld_fixtures._sim_world import FaultList, SimWorld, merge_turns
+from agentworld_fixtures._call_log import merge_turns
+from agentworld_fixtures._sim_world import FaultList, SimWorld
 from agentworld_graphs import SimToolNode
 from agentworld_sim import SqliteStore, StateDiff, ToolCall, UsageError, World
 from agentworld_sim.types.turns import Turn
