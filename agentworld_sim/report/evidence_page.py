@@ -68,13 +68,12 @@ def _set(files: Files) -> Markup:
         for rung in one["rungs"]:
             rungs.setdefault(rung["name"], {})[name] = rung
     columns = [(name, side) for name, one in files.items() for side in one["sides"]]
+    # A file may not have come to every rung.
+    none: Mapping[str, Any] = {"figures": {}}
     right = [
         [
             rung,
-            *(
-                figure_text(held[name], f"right, {side} tools") if name in held else ""
-                for name, side in columns
-            ),
+            *(figure_text(held.get(name, none), f"right, {side} tools") for name, side in columns),
         ]
         for rung, held in rungs.items()
     ]
