@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_sim.cli.command_options import ModelChoice, asynchronous, json_option, model_options
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
     from agentworld_sim.bench.transitions import TransitionSet
@@ -194,9 +194,8 @@ async def run(
 
 @bench.command()
 @click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
-@click.option("--label", help="Of calls with this label alone, such as 'an empty table'.")
 @json_option
-def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
+def report(run_files: Sequence[Path], as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
     from rich.console import Console
     from rich.table import Table
@@ -204,14 +203,6 @@ def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
     from agentworld_sim.bench.run import figures_of, lines_of, read_run, summary_of
 
     found = {name: read_run(path)[1] for name, path in _by_name(run_files).items()}
-    if label is not None:
-        labels = {one for rows in found.values() for row in rows for one in row.labels}
-        if label not in labels:
-            raise UsageError(
-                f"no call has the label {label!r}.{nearest(label, labels)} There are:"
-                f" {', '.join(sorted(labels)) or 'none'}."
-            )
-        found = {name: [row for row in rows if label in row.labels] for name, rows in found.items()}
     told = {name: summary_of(rows, figures_of(rows)) for name, rows in found.items()}
     if as_json:
         click.echo(json.dumps({name: one.pop("figures") | one for name, one in told.items()}))
