@@ -292,8 +292,9 @@ def figure_text(summary: Mapping[str, Any], name: str) -> str:
     return str(Figure(**found)) if found and found["count"] else ""
 
 
-def tools_without_gain(without: Iterable[Row], helped: Iterable[Row]) -> list[str]:
-    """Tools of whose calls no more are right in the second run.
+def tools_that_lose(without: Iterable[Row], helped: Iterable[Row]) -> list[str]:
+    """Tools of whose calls fewer are right in the second run. As many is no reason to leave help out: a run has few
+    calls of each tool.
 
     Raises:
         UsageError: the runs have no call in common.
@@ -307,7 +308,7 @@ def tools_without_gain(without: Iterable[Row], helped: Iterable[Row]) -> list[st
         raise UsageError(
             "the two runs have no call in common: give both the same recording, side and seed."
         )
-    return sorted(tool for tool, gain in gains.items() if gain <= 0)
+    return sorted(tool for tool, gain in gains.items() if gain < 0)
 
 
 def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:

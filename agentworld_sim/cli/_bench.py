@@ -102,18 +102,18 @@ def make(
     nargs=2,
     type=RECORDED,
     metavar="WITHOUT WITH",
-    help="Two runs over the same calls, without examples and with them: tools that they did not help get none.",
+    help="Two runs over the same calls, without examples and with them: tools that lose by them get none.",
 )
 def examples(recordings: Sequence[Path], output: Path, gate: tuple[Path, Path] | None) -> None:
     """Write the calls that may be learnt from as examples for prompts."""
-    from agentworld_sim.bench.run import examples_from, read_run, tools_without_gain
+    from agentworld_sim.bench.run import examples_from, read_run, tools_that_lose
     from agentworld_sim.imagination.examples import write_examples
 
     found = list(examples_from(_load(recordings).transitions("train")))
-    left_out = tools_without_gain(*(read_run(path)[1] for path in gate)) if gate else []
+    left_out = tools_that_lose(*(read_run(path)[1] for path in gate)) if gate else []
     found = [example for example in found if example.name not in left_out]
     write_examples(output, found, left_out)
-    none = f"; none for {', '.join(left_out)}, which they did not help" if left_out else ""
+    none = f"; none for {', '.join(left_out)}, which lose by them" if left_out else ""
     click.echo(f"{output}: {len(found):,} examples{none}")
 
 

@@ -87,7 +87,7 @@ class ExampleLibrary:
         """
         Args:
             examples: What was recorded.
-            left_out: Tools that are told none, since none helped.
+            left_out: Tools that are told none, since they lose by them.
         """
         self._examples = list(examples)
         self._left_out = frozenset(left_out)

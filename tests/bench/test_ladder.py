@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentworld_sim.bench.ladder import RUNGS, climb
-from agentworld_sim.bench.run import Row, examples_from, tools_without_gain
+from agentworld_sim.bench.run import Row, examples_from, tools_that_lose
 from agentworld_sim.bench.scores import Score
 from agentworld_sim.bench.transitions import TransitionSet
 from agentworld_sim.cli import cli
@@ -98,18 +98,14 @@ def row(tool: str, number: int, right: bool) -> Row:
     )
 
 
-def test_examples_are_left_out_of_tools_that_they_did_not_help(
+def test_tools_that_lose_by_examples_are_told_none(
     recording: Callable[..., Path], tmp_path: Path
 ) -> None:
-    without = [
-        row("show_order", 0, False),
-        row("close_order", 0, True),
-        row("close_order", 1, False),
-    ]
-    helped = [row("show_order", 0, True), row("close_order", 0, False), row("close_order", 1, True)]
-    assert tools_without_gain(without, helped) == ["close_order"]
+    without = [row("show_order", 0, False), row("close_order", 0, True), row("open_order", 0, True)]
+    helped = [row("show_order", 0, True), row("close_order", 0, False), row("open_order", 0, True)]
+    assert tools_that_lose(without, helped) == ["close_order"]
     with pytest.raises(UsageError, match="no call in common"):
-        tools_without_gain(without, [row("open_order", 0, True)])
+        tools_that_lose(without, [row("open_order", 1, True)])
     paths = [tmp_path / name for name in ("without.jsonl", "with.jsonl")]
     for path, rows in zip(paths, (without, helped), strict=True):
         path.write_text(
@@ -119,7 +115,7 @@ def test_examples_are_left_out_of_tools_that_they_did_not_help(
     recorded = str(recording(*(f"task_{number}" for number in range(9))))
     arguments = ["bench", "examples", recorded, "--output", str(output), "--gate", *map(str, paths)]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    assert "none for close_order, which they did not help" in done.output
+    assert "none for close_order, which lose by them" in done.output
     library = ExampleLibrary.load(output)
     assert library.choose("close_order", "4711") == []
     assert library.choose("show_order", "4711") != []
