@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -214,7 +213,7 @@ async def obedient_observation(
     broken: list[str] = []
     for control in controls:
         try:
-            made = await control.obedient(replace(step, control=control.name), observation)
+            made = await control.obedient(step.handled_by(control), observation)
             told = control.describe()
         except Exception as error:
             raise control_failure(control, error) from error

@@ -134,7 +134,7 @@ class Pipeline:
             return answer
 
         try:
-            answer = cast("object", await control.handle(replace(step, control=control.name), next))
+            answer = cast("object", await control.handle(step.handled_by(control), next))
         except Exception as error:
             if any(error is one for one in self._passed_on):
                 raise
