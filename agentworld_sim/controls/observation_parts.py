@@ -142,7 +142,7 @@ def change_texts(
         return value if change(shown) == shown else change(shown)
 
     blocks = [dict(block) for block in observation.content]
-    if walk(blocks) != blocks:
+    if blocks and walk(blocks) != blocks:
         observation = replace(observation, content=())
     changed = change_json(observation, walk)
     if changed is not None and _json_of(observation.text) is not NOTHING:

@@ -226,10 +226,14 @@ class Pipeline:
             # It failed, and a control went on without it.
             return True
         if live is None:
-            # It did not answer. What time it is, it learns with the next call.
+            # It did not answer.
             live = StateChange(clock_us=change.clock_us)
-        return replace(change, values=_without_controls(change)) != replace(
-            live, values=_without_controls(live)
+        # That it is later, it learns with the next call.
+        return (
+            change.clock_us < live.clock_us
+            or (change.files, change.sessions, change.seed)
+            != (live.files, live.sessions, live.seed)
+            or _without_controls(change) != _without_controls(live)
         )
 
 

@@ -81,7 +81,16 @@ SHELL_CALLS = [
 
 @pytest.mark.parametrize(
     "kind",
-    ["disk-full", "read-only", "lost-write", "duplicated-write", "stale-read", "wrong-encoding"],
+    [
+        "disk-full",
+        "read-only",
+        "lost-write",
+        "duplicated-write",
+        "stale-read",
+        "wrong-encoding",
+        "slow-answer",
+        "clock-skew",
+    ],
 )
 async def test_a_kind_decides_by_the_step_alone_on_a_machine(kind: str) -> None:
     scenario = Scenario.model_validate({"name": "m", "domains": ["terminal"]})
