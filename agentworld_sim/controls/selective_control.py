@@ -193,11 +193,9 @@ class SelectiveControl(Control):
 
     async def same_before(self, step: StepContext) -> int:
         """How many calls before this one were the same."""
-        call = step.call
-        return sum(
-            turn.call.name == call.name and turn.call.arguments == call.arguments
-            for turn in await step.history()
-        )
+        calls = (turn.call for turn in await step.history())
+        arguments = [one.arguments for one in calls if one.name == step.call.name]
+        return arguments.count(step.call.arguments)
 
     async def random(self, step: StepContext) -> Random:
         """A random source of this call's own: the same in whatever order parallel calls come."""
