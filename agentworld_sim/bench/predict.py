@@ -20,6 +20,7 @@ from agentworld_sim.bench.transitions import (
 )
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
+from agentworld_sim.engines.table.table_changes import records_view
 from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import WorldUsage, usage_of
@@ -27,13 +28,16 @@ from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 TURN_US = 1_000_000
+
+EXAMPLE_CHARACTERS = 1_000
+"""Of the records that are told with an example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +105,8 @@ class SessionPlayer:
             with_records: Whether it is shown the records that matter, and may change them.
             seed: Of the world.
         """
-        scenario = _scenario(session)
-        records = RecordedTables(
-            tables={name: spec.to_table(name) for name, spec in scenario.tables.items()}
-        )
+        scenario = _scenario(session.keys, session.initial)
+        records = RecordedTables.of(scenario)
         engine = RecordedEngine(session, records)
         store = MemoryStore()
         async with await World.create(
@@ -200,6 +202,10 @@ class SessionPlayer:
 class RecordedTables(TableEngine):
     """The records of a recorded state, as they were: nothing is inferred from tools, and nothing is added."""
 
+    @classmethod
+    def of(cls, scenario: Scenario) -> RecordedTables:
+        return cls(tables={name: spec.to_table(name) for name, spec in scenario.tables.items()})
+
     def view(
         self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]
     ) -> str:
@@ -256,10 +262,23 @@ def operations_of(transition: Transition) -> list[dict[str, Any]]:
     return found
 
 
-def _scenario(session: RecordedSession) -> Scenario:
+def records_of_example(transition: Transition, tool: ToolSpec) -> str:
+    """The records that matter for a recorded call, before it, as the model that is asked is shown its own: those that
+    it changed, or else those that are like its arguments; few enough for several of them in a prompt."""
+    before, call = transition.before, transition.truth.call
+    changed = {
+        table: {key: before[table][key] for key in records if key in before.get(table, {})}
+        for table, records in transition.truth.changes.items()
+    }
+    tables = RecordedTables.of(_scenario(transition.session.keys, changed or before))
+    state, most = WorldState(files=FileTree({}), clock_us=0, seed=0), EXAMPLE_CHARACTERS
+    return records_view(state, tables.plan(()), about=call, tool=tool, max_characters=most)
+
+
+def _scenario(keys: Mapping[str, str], initial: Tables) -> Scenario:
     tables = {
-        name: {"key": [session.keys[name]], "records": list(records.values())}
-        for name, records in session.initial.items()
+        name: {"key": [keys[name]], "records": list(records.values())}
+        for name, records in initial.items()
     }
     return Scenario.model_validate({"name": "recorded", "domains": ["mcp"], "tables": tables})
 

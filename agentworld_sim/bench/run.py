@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of
+from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of, records_of_example
 from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
 from agentworld_sim.cassette.file import write_file
 from agentworld_sim.domains import domain
@@ -317,19 +317,12 @@ def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:
     for transition in transitions:
         truth, session = transition.truth, transition.session
         tool = next(one for one in session.tools if one.name == truth.call.name)
-        operations = operations_of(transition)
-        records = [
-            json.dumps(record, ensure_ascii=False)
-            for table, changed in truth.changes.items()
-            for key in changed
-            if (record := transition.before.get(table, {}).get(key)) is not None
-        ]
         said = own.write(truth.observation)
         action: Action = own.action(truth.call, replace(tool, domain="mcp"))
         yield Example(
             name=truth.call.name,
             call=action.text,
             answer=said,
-            operations=operations,
-            records="\n".join(records),
+            operations=operations_of(transition),
+            records=records_of_example(transition, tool),
         )

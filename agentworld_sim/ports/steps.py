@@ -76,7 +76,7 @@ class PromptExample:
     reply: str
     """What the model should have written."""
     records: str = ""
-    """The records that mattered, one JSON object a line; empty where the model works on none."""
+    """The records that mattered, before it; empty where the model works on none."""
 
 
 @dataclass(frozen=True, kw_only=True)
