@@ -219,7 +219,7 @@ async def obedient_observation(
     broken: list[str] = []
     for control in controls:
         try:
-            made = await control.obedient(step.handled_by(control), observation)
+            made = await control.obedient(step.for_control(control), observation)
             told = control.describe()
         except Exception as error:
             raise control_failure(control, error) from error

@@ -157,10 +157,9 @@ class SelectiveControl(Control):
 
     async def strikes(self, step: StepContext) -> bool:
         """Whether it strikes this call."""
-        struck = self.count_in(step.state)
-        if self.times is not None and struck >= self.times:
+        if self.times is not None and self.count_in(step.state) >= self.times:
             return False
-        if self.lasting and struck:
+        if self.lasting and self.count_in(step.state):
             return self.selects_tool(step.tool)
         if not (self.selects_tool(step.tool) and self.selects_arguments(step.call)):
             return False

@@ -116,7 +116,7 @@ class StepContext:
     control: str = ""
     """Name of the control that is handling it."""
 
-    def handled_by(self, control: Control) -> StepContext:
+    def for_control(self, control: Control) -> StepContext:
         """The same, as a control is given it."""
         # `replace` takes as long as all that most controls do with a call.
         made = object.__new__(StepContext)

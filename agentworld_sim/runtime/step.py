@@ -134,7 +134,7 @@ class Pipeline:
             return answer
 
         try:
-            answer = cast("object", await control.handle(step.handled_by(control), next))
+            answer = cast("object", await control.handle(step.for_control(control), next))
         except Exception as error:
             if any(error is one for one in self._passed_on):
                 raise
