@@ -39,7 +39,7 @@ class ModelFault(BaseModel):
     """`refusal` says that it will not; `empty` says nothing; `malformed-call` calls a tool with arguments that
     are no JSON; `cut-stream` ends the connection in the middle of a reply; `slow-first-token` lets the reply
     wait; `rate-limit` answers 429 with the time after which to try again."""
-    name: str = Field(default_factory=lambda given: str(given.get("kind")))
+    name: str = ""
     """Of its own among the faults; its kind by default."""
     model: str = "*"
     """Name of the model, or a pattern (`*`, `?`, `[…]`)."""
@@ -56,10 +56,13 @@ class ModelFault(BaseModel):
     @field_validator("seconds")
     @classmethod
     def _only_where_it_waits(cls, seconds: float, given: ValidationInfo) -> float:
-        if given.data.get("kind") not in ("slow-first-token", "rate-limit"):
+        if given.data.get("kind", "rate-limit") not in ("slow-first-token", "rate-limit"):
             text = "nothing here; slow-first-token and rate-limit alone take it"
             raise PydanticCustomError("allowed", "{text}", {"text": text})
         return seconds
+
+    def model_post_init(self, context: object, /) -> None:
+        object.__setattr__(self, "name", self.name or self.kind)
 
 
 class FaultSchedule:

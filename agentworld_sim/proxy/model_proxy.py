@@ -62,6 +62,8 @@ async def model_proxy(
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
     ) as session:
+        quiet = logging.getLogger(__name__)
+        quiet.setLevel(logging.CRITICAL)
         app = web.Application(client_max_size=0)
         app.router.add_route("*", "/{path:.*}", _Forwarder(base.origin(), session, schedule).answer)
         runner = web.AppRunner(
@@ -71,7 +73,7 @@ async def model_proxy(
             auto_decompress=False,
             access_log=None,
             # A header that cannot be read would be logged, with the key in it.
-            logger=logging.Logger(__name__, logging.CRITICAL),
+            logger=quiet,
             shutdown_timeout=0,
         )
         await runner.setup()

@@ -36,7 +36,7 @@ def read_controls(written: Path | Iterable[Mapping[str, Any] | str]) -> list[Map
     else:
         # What is not JSON, such as a function, is refused by its key.
         text = json.dumps({"controls": list(written)}, default=repr)
-        read = _validated(text, "the controls", _Controls)
+        read = _read_text(text, "the controls", _Controls)
     return [data for one in read.controls for data in one.to_data()]
 
 
@@ -49,12 +49,12 @@ def read_yaml(path: Path, model: type[T]) -> T:
     from agentworld_sim.scenario._document import source_text
 
     try:
-        return _validated(source_text(path.read_bytes(), str(path)), str(path), model)
+        return _read_text(source_text(path.read_bytes(), str(path)), str(path), model)
     except OSError as error:
         raise ScenarioError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
 
 
-def _validated(text: str, source: str, model: type[T]) -> T:
+def _read_text(text: str, source: str, model: type[T]) -> T:
     # YAML takes its time, and most worlds are never switched.
     from agentworld_sim.scenario._document import problems_error, problems_of, read_document
 
