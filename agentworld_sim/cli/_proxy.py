@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import click
@@ -36,6 +37,8 @@ async def proxy(upstream: str, faults: Path | None, port: int) -> None:
     """
     from agentworld_sim.proxy import FaultSchedule, model_proxy
 
+    # What ends a process in the background says which faults struck, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     schedule = None if faults is None else FaultSchedule.load(faults)
     async with model_proxy(upstream, schedule, port=port) as url:
         click.echo(url)
