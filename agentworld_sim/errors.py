@@ -121,6 +121,8 @@ class ObservationRejected(WorldFailure):
 
     reasons: tuple[str, ...] = ()
     """Of the checks that refused the last one, each with the check's name."""
+    rewritable: bool = False
+    """Whether a rule can mend it: it does not keep to a control, and all else about it is right."""
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str:

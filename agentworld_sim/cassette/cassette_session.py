@@ -19,7 +19,7 @@ from agentworld_sim.cassette._keys import BOOKKEEPING, KeyedQuestion, Keys, Stat
 from agentworld_sim.cassette._recorded_answers import Answers, Entry, in_order, miss, short_digest
 from agentworld_sim.cassette._yaml import dump
 from agentworld_sim.cassette.file import Cassette, write_file, writing
-from agentworld_sim.errors import AgentworldError, UsageError
+from agentworld_sim.errors import AgentworldError, ObservationRejected, UsageError
 from agentworld_sim.ports import (
     ImaginedValue,
     Imaginer,
@@ -368,6 +368,9 @@ class RecordedImaginer:
             try:
                 await question.judge(imagined, context)
             except AgentworldError as failure:
+                if isinstance(failure, ObservationRejected) and failure.rewritable:
+                    # A rule makes it obey, as it did when it was recorded.
+                    return imagined
                 # What the model was asked is told of a step that fails, too.
                 failure.exchanges = failure.exchanges or imagined.exchanges
                 raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim.cli.command_options import json_option
+from agentworld_sim.cli.command_options import asynchronous, json_option
 from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def controls() -> None:
       agentworld controls show rate-limit
       agentworld world show ID --jsonl > failed.jsonl
       agentworld controls suggest failed.jsonl
+      agentworld controls compile "The second search fails, and no answer shows the price." > controls.yaml
     """
 
 
@@ -102,6 +103,41 @@ def suggest(files: Sequence[Path], as_json: bool) -> None:
         click.echo(one.profile)
         for line in one.evidence:
             click.echo(f"  {line}")
+
+
+@controls.command("compile")
+@click.argument("text")
+@click.option("--model-url", metavar="URL", help="Who compiles it (AGENTWORLD_MODEL_URL).")
+@click.option("--model", metavar="NAME", help="The model's name as served (AGENTWORLD_MODEL).")
+@asynchronous
+async def compile_controls(text: str, model_url: str | None, model: str | None) -> None:
+    """Have a model make controls of an instruction, as a scenario writes them.
+
+    What no control enforces is told beside them: a world model can be given it as an instruction, and may not keep to it.
+    """
+    import yaml
+
+    from agentworld_sim.llm import ModelSettings
+    from agentworld_sim.llm.client import ChatClient
+    from agentworld_sim.scenario import compile_instruction
+
+    settings = ModelSettings.find(url=model_url, model=model)
+    if settings is None:
+        raise UsageError(
+            "there is no model to compile the instruction. Give its URL: --model-url"
+            " http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
+        )
+    client = ChatClient(settings)
+    try:
+        made = await compile_instruction(text, client)
+    finally:
+        await client.close()
+    click.echo("controls:" if made.controls else "controls: []")
+    for control, quote in zip(made.controls, made.quotes, strict=True):
+        written = yaml.safe_dump(dict(control), default_flow_style=True, sort_keys=False, width=999)
+        click.echo(f"  # {quote}\n  - {written.strip()}")
+    for left in made.unenforced:
+        click.echo(f"not enforced: {left}", err=True)
 
 
 def _calls_in(file: Path) -> list[tuple[ToolCall, Observation]]:

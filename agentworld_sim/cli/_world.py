@@ -125,6 +125,9 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
         f"{usage.requests} to the server, {usage.saved} saved by the cache of replies",
     )
     yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
+    if usage.controlled + usage.rewritten:
+        rewritten = f"{_count_of(usage.rewritten, 'observation')} rewritten by rule"
+        yield "controls", f"{usage.disobeyed} of {usage.controlled} answers disobeyed, {rewritten}"
     if usage.rated:
         yield (
             "confidence",

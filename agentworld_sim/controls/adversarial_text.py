@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,6 +38,10 @@ class AdversarialText(SelectiveControl):
                 f"pack of the control {self.name!r} is {self.pack!r}.{nearest(self.pack, packs)} There are:"
                 f" {', '.join(packs)}."
             )
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return tuple(map(re.escape, adversarial_packs()[self.pack]))
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)

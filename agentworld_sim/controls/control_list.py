@@ -6,15 +6,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
+from agentworld_sim.controls.observation_parts import without_lines
 from agentworld_sim.errors import ControlFailure, UsageError, nearest
-from agentworld_sim.ports import Control
+from agentworld_sim.ports import Control, StepContext
 from agentworld_sim.ports.steps import PREFIX
 from agentworld_sim.registry import Registry
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Observation
 
 QUADRANTS = {
     "explicit transient": "Fault ServerError IntermittentError Timeout RateLimit ConnectionCut ExpiredToken",
@@ -193,6 +196,37 @@ def instruction_of(controls: Sequence[Control]) -> str:
         except Exception as error:
             raise control_failure(control, error) from error
     return "\n".join(f"{line[0].upper()}{line[1:]}" for line in lines if line)
+
+
+OBEDIENCE = "controls"
+"""Under which the verdicts of a turn say whether imagined answers kept to the controls."""
+
+
+async def obedient_observation(
+    controls: Sequence[Control], step: StepContext, observation: Observation
+) -> tuple[Observation, str]:
+    """An imagined observation as it obeys all controls, and what it did not keep to, for the model; empty where it
+    obeyed.
+
+    Raises:
+        ControlFailure: a control raised.
+    """
+    broken: list[str] = []
+    for control in controls:
+        try:
+            made = await control.obedient(replace(step, control=control.name), observation)
+            told = control.describe()
+        except Exception as error:
+            raise control_failure(control, error) from error
+        if told:
+            # What the model is told of a control is nothing that the agent may read.
+            quoted = re.compile(r"\s+".join(map(re.escape, told.split())), re.IGNORECASE)
+            made = without_lines(made, quoted.search)
+        if made is not observation:
+            broken.append(told or control.name)
+            observation = made
+    reason = f"it must not do or say by itself what this is about: {' '.join(broken)}"
+    return observation, reason if broken else ""
 
 
 def control_failure(control: Control, error: Exception) -> ControlFailure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -38,6 +39,10 @@ class ExpiredToken(SelectiveControl):
         if renews and not answer.observation.is_error:
             return step.keep(answer, token="renewed")
         return answer
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.text),)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         return step.keep(step.enforce(failure_of(step, self.text)), token="expired")

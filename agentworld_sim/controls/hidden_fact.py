@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from urllib.parse import quote
 
-from agentworld_sim.controls.observation_parts import change_texts
+from agentworld_sim.controls.observation_parts import change_texts, without_lines
 from agentworld_sim.controls.selective_control import AnswerControl
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import StepContext
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
+
+SHORTEST_FACT = 5
+"""Letters and digits."""
 
 
 @lru_cache(maxsize=64)
@@ -42,6 +47,30 @@ class HiddenFact(AnswerControl):
     def hide(self, text: str) -> str:
         """`text` without the fact."""
         return _pattern_of(self.fact).sub("", text)
+
+    @cached_property
+    def disguises(self) -> re.Pattern[str] | None:
+        """The fact with other signs between its letters, backwards, or encoded; `None` for one so short that chance
+        writes it."""
+        letters = [one for one in self.fact if one.isalnum()]
+        if len(letters) < SHORTEST_FACT:
+            return None
+        data = self.fact.encode()
+        codes = (
+            b64encode(data).decode().rstrip("="),
+            data.hex(),
+            quote(self.fact),
+            self.fact[::-1],
+        )
+        spelled = (r"[\W_]*".join(map(re.escape, way)) for way in (letters, letters[::-1]))
+        return re.compile("|".join([*spelled, *map(re.escape, codes)]), re.IGNORECASE)
+
+    async def obedient(self, step: StepContext, observation: Observation) -> Observation:
+        """Without the lines that say the fact in a way that `hide` does not find."""
+        disguises = self.disguises
+        if disguises is None or not await self.strikes(step):
+            return observation
+        return without_lines(observation, lambda text: disguises.search(self.hide(text)))
 
     async def change(self, step: StepContext, observation: Observation) -> Observation:
         return change_texts(observation, self.hide)

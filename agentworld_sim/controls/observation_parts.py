@@ -19,6 +19,7 @@ NOTHING = object()
 """Stands for a field that is not there."""
 
 _FIELD = lazy_compile(r"(?m)^([ \t>*-]*)([\w][\w .-]*?)(\s*[:=]\s*)(\S.*)(\n|$)")
+_PAIR = lazy_compile(r'"([^"\n]*)"(\s*:\s*)("(?:[^"\\\n]|\\.)*(?:"|$)|[^\s,{}\[\]"]+)(\s*,\s*)?')
 _NUMBER = lazy_compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -45,10 +46,7 @@ def change_fields(
     observation: Observation, fields: Sequence[str], change: Callable[[str, Any], Any]
 ) -> Observation:
     """The same with the fields changed whose names fit one of the patterns; one for which `change` gives `NOTHING` is
-    taken out. In a text that is no JSON, fields are lines such as `name: value`."""
-
-    def fits(name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in fields)
+    taken out. In a text that is no JSON, fields are lines such as `name: value`, and what is left of JSON that was cut."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, list):
@@ -56,12 +54,15 @@ def change_fields(
         if not isinstance(value, dict):
             return value
         held = cast("dict[str, Any]", value)
-        made = {name: change(name, one) if fits(name) else walk(one) for name, one in held.items()}
+        made = {
+            name: change(name, one) if fits_one(name, fields) else walk(one)
+            for name, one in held.items()
+        }
         return {name: one for name, one in made.items() if one is not NOTHING}
 
     def line(found: re.Match[str]) -> str:
         before, name, between, text, end = found.groups()
-        if not fits(name):
+        if not fits_one(name, fields):
             return found[0]
         number = _NUMBER.match(text)
         value = json.loads(number[0]) if number else text
@@ -76,7 +77,23 @@ def change_fields(
     changed = change_json(observation, walk)
     if changed is not None and _json_of(observation.text) is not NOTHING:
         return changed
-    return with_text(changed or observation, _FIELD.sub(line, observation.text))
+
+    def pair(found: re.Match[str]) -> str:
+        name, between, text, end = found.groups("")
+        if not fits_one(name, fields):
+            return found[0]
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text.strip('"')
+        new = change(name, value)
+        if new == value:
+            return found[0]
+        return "" if new is NOTHING else f'"{name}"{between}{json.dumps(new)}{end}'
+
+    # JSON of which something was cut is none, and has fields all the same.
+    text = _PAIR.sub(pair, _FIELD.sub(line, observation.text))
+    return with_text(changed or observation, text)
 
 
 def change_items(observation: Observation, change: Callable[[list[Any]], list[Any]]) -> Observation:
@@ -103,15 +120,22 @@ def change_items(observation: Observation, change: Callable[[list[Any]], list[An
     return with_text(changed or observation, "\n".join(lines) + end)
 
 
-def change_texts(observation: Observation, change: Callable[[str], str]) -> Observation:
-    """The same with every text changed, the names of fields and what numbers look like too."""
+def change_texts(
+    observation: Observation, change: Callable[[str], str], keep: Sequence[str] = ()
+) -> Observation:
+    """The same with every text changed, the names of fields and what numbers look like too. Of JSON, fields whose names fit
+    a pattern of `keep` are left alone."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, list):
             return [walk(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
-            held = cast("dict[str, Any]", value)
-            return {change(name): walk(one) for name, one in held.items()}
+            return {
+                name if fits_one(name, keep) else change(name): one
+                if fits_one(name, keep)
+                else walk(one)
+                for name, one in cast("dict[str, Any]", value).items()
+            }
         if isinstance(value, str):
             return change(value)
         shown = json.dumps(value)
@@ -124,6 +148,30 @@ def change_texts(observation: Observation, change: Callable[[str], str]) -> Obse
     if changed is not None and _json_of(observation.text) is not NOTHING:
         return changed
     return with_text(changed or observation, change(observation.text))
+
+
+def without_lines(
+    observation: Observation, says: Callable[[str], object], keep: Sequence[str] = ()
+) -> Observation:
+    """The same without the lines, of the text or of the texts of JSON, about which `says` is true; all of a text where it
+    is true of several lines together. Fields whose names fit a pattern of `keep` are left alone."""
+
+    def is_kept(line: str) -> bool:
+        found = _FIELD.match(line)
+        return found is not None and fits_one(found[2], keep)
+
+    def cut(text: str) -> str:
+        lines = [one for one in text.splitlines(keepends=True) if is_kept(one) or not says(one)]
+        if says("".join(one for one in lines if not is_kept(one))):
+            lines = [one for one in lines if is_kept(one)]
+        return "".join(lines)
+
+    return change_texts(observation, cut, keep)
+
+
+def fits_one(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a field's name fits one of the patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _json_of(text: str) -> Any:

@@ -46,6 +46,10 @@ class Pagination(SelectiveControl):
         del arguments[self.parameter]
         return replace(step, call=replace(step.call, arguments=arguments))
 
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (r"\bpage \d+ of \d+",)
+
     async def strike(self, step: StepContext, next: Next) -> Answer:
         page: int = step.call.arguments.get(self.parameter, 1)
         answer = await next(self._without_parameter(step))

@@ -19,6 +19,11 @@ class PermissionDenied(ServerError):
     """Absolute paths at and below which nothing can be changed, for the rest of the history."""
 
     @property
+    def own_words(self) -> tuple[str, ...]:
+        # Commands say the same of files, and are right.
+        return ()
+
+    @property
     def answers(self) -> bool:
         return not self.paths
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,6 +25,10 @@ class Quota(SelectiveControl):
 
     async def strikes(self, step: StepContext) -> bool:
         return await super().strikes(step) and await self.fitting_before(step) >= self.limit
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.text),)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         return step.enforce(failure_of(step, self.text))

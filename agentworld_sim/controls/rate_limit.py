@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
@@ -22,6 +23,10 @@ class RateLimit(SelectiveControl):
     """How long a call counts, in microseconds."""
     text: str = "429 Too Many Requests"
     """What a call that is too many fails with; the seconds to wait are added."""
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.text),)
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
         if not await self.strikes(step):

@@ -7,6 +7,7 @@ before), and not from the turn's random source, which depends on the order in wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ from hashlib import blake2b
 from random import Random
 from typing import Any, ClassVar
 
+from agentworld_sim.controls.observation_parts import without_lines
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer, Control, Next, StepContext
 from agentworld_sim.ports.steps import PREFIX, control_values
@@ -224,6 +226,20 @@ class SelectiveControl(Control):
     def count(self, step: StepContext, answer: Answer) -> Answer:
         """The answer to a call that it struck."""
         return answer.with_values({self.key: self.count_in(step.state) + 1})
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """Patterns of what only it says: an answer of a model to a call of its tools never does."""
+        return ()
+
+    async def obedient(self, step: StepContext, observation: Observation) -> Observation:
+        if not self.own_words or not self.selects_tool(step.tool):
+            return observation
+        made = without_lines(
+            observation, re.compile("|".join(self.own_words), re.IGNORECASE).search
+        )
+        # What is left of a failure that does not strike is none.
+        return observation if made is observation else replace(made, is_error=False)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         """What becomes of a call that it strikes; an answer of `next` as it is where there is nothing to do."""

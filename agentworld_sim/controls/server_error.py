@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import responses
@@ -32,6 +33,10 @@ class ServerError(SelectiveControl):
         """What the call fails with."""
         status = f"{self.status} {responses.get(self.status, '')}".rstrip() if self.status else ""
         return ": ".join(filter(None, (status, self.text)))
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.message),) if self.message else ()
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         return step.enforce(failure_of(step, self.message))

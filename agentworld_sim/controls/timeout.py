@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -30,6 +31,10 @@ class Timeout(SelectiveControl):
     def message(self) -> str:
         """What the agent is told."""
         return f"Request timed out after {self.after_us / 1e6:g} seconds"
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.message),)
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         failure = failure_of(step, self.message)

@@ -20,6 +20,10 @@ class TruncatedResult(SelectiveControl):
     characters: int = 200
     """What is left of the text."""
 
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (r"(?:[\[(…]|\.\.)[^\w\n]*(?:\w+ )?truncated\b",)
+
     async def strike(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         text = answer.observation.text

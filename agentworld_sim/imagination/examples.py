@@ -51,7 +51,7 @@ class Example:
     operations: Sequence[Mapping[str, Any]] | None = None
     """What it changed in records; `None` where that is not known."""
     records: str = ""
-    """The records that it is about, before it; one JSON object a line."""
+    """The records that matter for it, before it, as the model is shown those of its own call."""
 
     def to_prompt(self, *, with_operations: bool) -> PromptExample:
         """As a model is told it; with records and operations where it works on records."""
@@ -87,7 +87,7 @@ class ExampleLibrary:
         """
         Args:
             examples: What was recorded.
-            left_out: Tools that are told none, since none helped.
+            left_out: Tools that are told none, since they lose by them.
         """
         self._examples = list(examples)
         self._left_out = frozenset(left_out)
@@ -150,8 +150,8 @@ class ExampleLibrary:
             return held[1]
         own = [number for number, one in enumerate(self._examples) if one.name == name]
         problems: dict[int, str] = {}
-        for number in own if tool is not None else ():
-            if problem := self._examples[number].problem(tool):
+        for number in own:
+            if tool is not None and (problem := self._examples[number].problem(tool)):
                 problems[number] = problem
         if problems:
             logger.warning(

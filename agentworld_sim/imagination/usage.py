@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from agentworld_sim.controls.control_list import OBEDIENCE
 from agentworld_sim.types.exchanges import Exchange, FailedStep
 from agentworld_sim.types.turns import Turn
 
@@ -33,6 +34,12 @@ class WorldUsage:
     """Answers whose confidence was worked out."""
     confidence: float = 0.0
     """Its mean over them."""
+    controlled: int = 0
+    """Imagined answers that were held against controls."""
+    disobeyed: int = 0
+    """Of them, those that did not keep to one."""
+    rewritten: int = 0
+    """Observations that a rule made obey."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
     """Of the prompt tokens, those that the server's prefix cache held."""
@@ -48,6 +55,11 @@ class WorldUsage:
         provenance = turn.observation.provenance
         self.by_provenance[provenance] = self.by_provenance.get(provenance, 0) + 1
         self.commands += len(turn.inner)
+        for one in turn.checks:
+            if one.check == OBEDIENCE:
+                self.rewritten += one.accepted and bool(one.reason)
+                self.disobeyed += not one.accepted
+                self.controlled += not (one.accepted and one.reason)
         self.add_exchanges(turn.exchanges)
 
     def add_failure(self, failed: FailedStep) -> None:

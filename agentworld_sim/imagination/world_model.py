@@ -112,6 +112,8 @@ class AskLoop(Generic[T]):
     """What was asked and said."""
     _rejected: list[ObservationRejected] = field(default_factory=list[ObservationRejected])
     """For every answer that checks refused."""
+    _spare: ImaginedValue[T] | None = None
+    """The first answer that is right but for a control: a rule makes it obey where the next does not."""
     _thinking: bool = True
     _most_tokens: int | None = None
     """Of a prompt, once one was found to be too long."""
@@ -134,6 +136,8 @@ class AskLoop(Generic[T]):
                 self._thinking = False
             if _is_squeezed(reply):
                 self._shrink(request.messages)
+        if self._spare is not None:
+            return replace(self._spare, exchanges=tuple(self.exchanges))
         if len(self._rejected) > settings.reasks:
             raise self._rejected[-1]
         raise self._unusable(reason)
@@ -158,6 +162,9 @@ class AskLoop(Generic[T]):
         try:
             await self.question.judge(imagined, self.context)
         except ObservationRejected as rejected:
+            if rejected.rewritable and self._spare is not None:
+                return imagined
+            self._spare = imagined if rejected.rewritable else self._spare
             self._rejected.append(rejected)
             return self._refuse("; ".join(rejected.reasons))
         return imagined

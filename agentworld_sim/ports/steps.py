@@ -315,6 +315,12 @@ class Control(Protocol):
         """What of `specs` the agent is offered in this state, and what else."""
         return specs
 
+    async def obedient(self, step: StepContext, observation: Observation) -> Observation:
+        """An imagined observation without what the model should not have written under this control: what only the
+        control says, what it hides; the same object where the model obeys. The model is asked once more before the
+        agent reads what a rule made of its answer."""
+        return observation
+
     def describe(self) -> str:
         """What a language world model is told of it, so that what it imagines agrees; nothing by
         default. It is the same at every call, so that prompts only grow."""

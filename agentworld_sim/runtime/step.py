@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any, cast
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, require_accepted
 from agentworld_sim.controls import Control, control_values, failure_of
-from agentworld_sim.controls.control_list import control_failure, instruction_of, offered_tools
+from agentworld_sim.controls.control_list import (
+    OBEDIENCE,
+    control_failure,
+    instruction_of,
+    obedient_observation,
+    offered_tools,
+)
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import AgentworldError, ObservationRejected, UnknownToolError
 from agentworld_sim.ports import (
@@ -191,7 +196,9 @@ class Pipeline:
             session = await (
                 self._open_live(engine) if live else engine.open(step.state, step.blobs)
             )
-            answer, verdicts = await _answer_and_check(step, engine, session, self._checks)
+            answer, verdicts = await _answer_and_check(
+                step, engine, session, self._checks, self._controls
+            )
         except AgentworldError as error:
             self._exchanges += error.exchanges
             raise
@@ -232,14 +239,20 @@ def _without_controls(change: StateChange) -> dict[str, Any]:
 
 
 async def _answer_and_check(
-    step: StepContext, engine: Engine, session: EngineSession, checks: Sequence[Check]
+    step: StepContext,
+    engine: Engine,
+    session: EngineSession,
+    checks: Sequence[Check],
+    controls: Sequence[Control],
 ) -> tuple[Answer, tuple[CheckVerdict, ...]]:
-    """The answer that every check accepts, and all verdicts on the way to it."""
+    """The answer that every check accepts, as it obeys the controls, and all verdicts on the way to it."""
     verdicts: list[CheckVerdict] = []
     accepted: list[Observation] = []
-    attempts = count(1)
+    attempt = 0
 
     async def judge(call: ToolCall, tool: ToolSpec, answer: Answer, *, whole: bool = True) -> None:
+        nonlocal attempt
+        attempt += 1
         if whole:
             own = domain(tool.domain).checks if tool.domain else ()
             rules, history = (*checks, *own), await step.history()
@@ -249,19 +262,44 @@ async def _answer_and_check(
             rules, history = tuple(check for check in checks if check.scope == "all"), ()
         after = step.state.after(answer.change)
         judged = CheckInput(call, tool, answer.observation, step.state, after, step.blobs, history)
-        found = judge_all(rules, judged, attempt=next(attempts))
+        found = judge_all(rules, judged, attempt=attempt)
         verdicts.extend(found)
         require_accepted(found, call)
         accepted.append(answer.observation)
 
-    answer = await session.answer(replace(step, judge=judge))
+    async def judge_imagined(call: ToolCall, tool: ToolSpec, answer: Answer) -> None:
+        await judge(call, tool, answer)
+        observation, reason = await obedient_observation(controls, step, answer.observation)
+        if controls:
+            verdicts.append(CheckVerdict(OBEDIENCE, not reason, reason, attempt))
+        if reason:
+            raise _disobedience(observation, reason)
+
+    answer = await session.answer(replace(step, judge=judge_imagined))
     if answer.observation not in accepted[-1:]:
         try:
             await judge(step.call, step.tool, answer, whole=engine.route == "imagine")
         except ObservationRejected as rejected:
             rejected.exchanges = _with_problem(answer.exchanges, rejected.reasons)
             raise
+    if controls and (answer.observation.provenance in ("imagined", "replayed") or answer.inner):
+        observation, reason = await obedient_observation(controls, step, answer.observation)
+        if reason and not (rejected := _disobedience(observation, reason)).rewritable:
+            rejected.exchanges = answer.exchanges
+            raise rejected
+        if reason:
+            verdicts.append(CheckVerdict(OBEDIENCE, True, f"rewritten: {reason}", attempt))
+            answer = replace(answer, observation=replace(observation, provenance="enforced"))
     return answer, tuple(verdicts)
+
+
+def _disobedience(obedient: Observation, reason: str) -> ObservationRejected:
+    """Why an imagined answer is refused; `obedient` is what a rule would leave of it."""
+    left = bool(obedient.text.strip()) or obedient.structured is not None
+    what = "the answer breaks a control" if left else "nothing of the answer would be left"
+    rejected = ObservationRejected(f"{what}: {reason} The world is unchanged.")
+    rejected.reasons, rejected.rewritable = (reason,), left
+    return rejected
 
 
 def _with_problem(exchanges: tuple[Exchange, ...], reasons: Sequence[str]) -> tuple[Exchange, ...]:

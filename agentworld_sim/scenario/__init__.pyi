@@ -16,6 +16,10 @@ from ._control_files import (
     read_controls as read_controls,
     read_yaml as read_yaml,
 )
+from ._instruction import (
+    CompiledInstruction as CompiledInstruction,
+    compile_instruction as compile_instruction,
+)
 from ._profiles import (
     ControlProfile as ControlProfile,
     control_profiles as control_profiles,

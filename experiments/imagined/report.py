@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from agentworld_sim.bench.run import RESAMPLES, Row, figure, read_run, tools_without_gain
+from agentworld_sim.bench.run import RESAMPLES, Row, figure, read_run
 from agentworld_sim.imagination.confidence import Calibration, Signals
 
 HERE: Final = Path(__file__).parent
@@ -20,7 +20,7 @@ FOLDS: Final = 5
 COVERAGE: Final = 0.7
 ORDER: Final = (
     *("look-up", "bare", "official", "own", "demonstrations", "retrieval", "state", "schema"),
-    *("re-ask", "agreement", "own+records", "state+history"),
+    *("re-ask", "agreement", "own+records", "state+history", "retrieval+agreement", "fine-tuned"),
 )
 LADDER: Final = ORDER[1:10]
 
@@ -156,16 +156,18 @@ def confidence_of(rows: Sequence[Row], measure: str) -> dict[str, Any]:
     }
 
 
-def gated(without: Sequence[Row], helped: Sequence[Row]) -> list[Row]:
-    """The rows with recorded calls where those helped the tool in other sessions, else those without."""
+def gated(
+    without: Sequence[Row], helped: Sequence[Row], least: int, measure: str = "right"
+) -> list[Row]:
+    """The rows with recorded calls where those gained the tool at least so much in other sessions, or nothing is known
+    of it; else those without."""
+    holds = MEASURES[measure]
     plain = {row.id: row for row in without}
     chosen: list[Row] = []
     for row in helped:
-        left_out = tools_without_gain(
-            [one for one in without if fold(one) != fold(row)],
-            [one for one in helped if fold(one) != fold(row)],
-        )
-        chosen.append(plain[row.id] if row.tool in left_out else row)
+        others = [one for one in helped if fold(one) != fold(row) and one.tool == row.tool]
+        gain = sum(holds(one) - holds(plain[one.id]) for one in others)
+        chosen.append(plain[row.id] if others and gain < least else row)
     return chosen
 
 
@@ -219,12 +221,10 @@ def tables(rungs: Mapping[str, Sequence[Row]]) -> str:
         parts.append("\n".join(lines))
     compared = ("right", "answer", "state", "state of calls that write")
     pairs = [*pairwise(LADDER), ("bare", LADDER[-1])]
-    pairs += [
-        ("own", "own+records"),
-        ("state", "state+history"),
-        ("look-up", LADDER[-1]),
-        ("look-up", "retrieval"),
-    ]
+    pairs += [("bare", "retrieval"), ("bare", "re-ask"), ("own", "own+records")]
+    pairs += [("state", "state+history"), ("retrieval", "retrieval+agreement")]
+    pairs += [("look-up", "retrieval"), ("look-up", "re-ask"), ("look-up", "fine-tuned")]
+    pairs += [("bare", "fine-tuned"), ("retrieval", "fine-tuned")]
     for side in ("known", "unseen"):
         lines = [
             f"| {side}: points more | " + " | ".join(compared) + " |",
@@ -255,7 +255,7 @@ def load(runs: Path) -> dict[str, list[Row]]:
     for name in ORDER:
         for path in sorted(runs.glob(f"{name}-[0-9].jsonl")):
             found.setdefault(name, []).extend(read_run(path)[1])
-    return found
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def write_report(runs: Path) -> None:
@@ -265,14 +265,20 @@ def write_report(runs: Path) -> None:
     print(tables(rungs))
     sure = {
         f"{name}, {measure}": confidence_of(rungs[name], measure)
-        for name in LADDER
+        for name in (*LADDER, "retrieval+agreement", "fine-tuned")
         if name in rungs
         for measure in ("right", "answer")
     }
-    gate = gated(rungs["own"], rungs["retrieval"])
+    plain, helped = rungs["own"], rungs["retrieval"]
     gains = {
-        "retrieval": signed(difference(rungs["own"], rungs["retrieval"], "answer")),
-        "retrieval, gated": signed(difference(rungs["own"], gate, "answer")),
+        "retrieval": signed(difference(plain, helped, "answer")),
+        "gated by gain of right calls": signed(
+            difference(plain, gated(plain, helped, 1), "answer")
+        ),
+        "gated by gain of right answers": signed(
+            difference(plain, gated(plain, helped, 1, "answer"), "answer")
+        ),
+        "gated by loss": signed(difference(plain, gated(plain, helped, 0), "answer")),
     }
     figures = {
         name: {

@@ -39,6 +39,7 @@ OWN_TESTS = {
     "postgres": "agentworld_sim.store",
     "servers": "agentworld_mcp_shim",
     "trainers": "agentworld_trainers",
+    "vllm": "agentworld_sim.serving",
 }
 """Folder of tests to the package whose private parts they may look at; others are named like it."""
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentworld_sim.bench.ladder import RUNGS, climb
-from agentworld_sim.bench.run import Row, examples_from, tools_without_gain
+from agentworld_sim.bench.run import Row, examples_from, tools_that_lose
 from agentworld_sim.bench.scores import Score
 from agentworld_sim.bench.transitions import TransitionSet
 from agentworld_sim.cli import cli
@@ -72,6 +72,18 @@ async def test_all_rungs_are_asked_the_same_calls_and_nothing_twice(
     assert found["look-up"][0].signals is None
 
 
+def test_examples_show_records_by_table_as_questions_do(shop: TransitionSet) -> None:
+    created, shown, closed, _, deleted = list(examples_from(shop.transitions()))[:5]
+    old = '{"order_id":"4711","article":"cup","status":"open"}'
+    new = '{"order_id":"8154","article":"pot","status":"open"}'
+    assert created.records == "orders (0 records, named by order_id)"
+    assert closed.records == f"orders (1 record, named by order_id)\n{old}"
+    assert deleted.records == f"orders (1 record, named by order_id)\n{new}"
+    assert shown.records.startswith(
+        f"orders (2 records, named by order_id)\n{old}\n{new}\n\nsettings"
+    )
+
+
 async def test_a_look_up_refuses_what_was_never_recorded(
     shop: TransitionSet, tmp_path: Path
 ) -> None:
@@ -98,18 +110,14 @@ def row(tool: str, number: int, right: bool) -> Row:
     )
 
 
-def test_examples_are_left_out_of_tools_that_they_did_not_help(
+def test_tools_that_lose_by_examples_are_told_none(
     recording: Callable[..., Path], tmp_path: Path
 ) -> None:
-    without = [
-        row("show_order", 0, False),
-        row("close_order", 0, True),
-        row("close_order", 1, False),
-    ]
-    helped = [row("show_order", 0, True), row("close_order", 0, False), row("close_order", 1, True)]
-    assert tools_without_gain(without, helped) == ["close_order"]
+    without = [row("show_order", 0, False), row("close_order", 0, True), row("open_order", 0, True)]
+    helped = [row("show_order", 0, True), row("close_order", 0, False), row("open_order", 0, True)]
+    assert tools_that_lose(without, helped) == ["close_order"]
     with pytest.raises(UsageError, match="no call in common"):
-        tools_without_gain(without, [row("open_order", 0, True)])
+        tools_that_lose(without, [row("open_order", 1, True)])
     paths = [tmp_path / name for name in ("without.jsonl", "with.jsonl")]
     for path, rows in zip(paths, (without, helped), strict=True):
         path.write_text(
@@ -119,7 +127,7 @@ def test_examples_are_left_out_of_tools_that_they_did_not_help(
     recorded = str(recording(*(f"task_{number}" for number in range(9))))
     arguments = ["bench", "examples", recorded, "--output", str(output), "--gate", *map(str, paths)]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    assert "none for close_order, which they did not help" in done.output
+    assert "none for close_order, which lose by them" in done.output
     library = ExampleLibrary.load(output)
     assert library.choose("close_order", "4711") == []
     assert library.choose("show_order", "4711") != []

@@ -9,7 +9,7 @@ import pytest
 from agentworld_sim import AccessRefused, ModelFailure, ToolCall, World
 from agentworld_sim.cassette import CassetteMiss, CassetteMode, CassetteSession
 from agentworld_sim.checks import CheckInput
-from agentworld_sim.controls import Fault
+from agentworld_sim.controls import Fault, ServerError
 from agentworld_sim.errors import ObservationRejected, UsageError
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Studio, command, numbered, real, real_call
@@ -46,6 +46,23 @@ async def test_replay_asks_nobody_and_gives_the_same_refs(studio: Studio) -> Non
         assert await one.world.read_file("/srv/app/made") == made
         assert one.world.model is not None
         assert one.world.model.name == ""
+
+
+async def test_what_a_rule_made_obey_a_control_is_replayed_so(studio: Studio) -> None:
+    outage = ServerError(name="outage", status=503, nth=(9,))
+
+    def disobedient(request: ModelRequest) -> Reply:
+        return ScriptedReply.observation("503 Service Unavailable\nSun.")
+
+    said: list[tuple[str, str, str]] = []
+    modes: tuple[CassetteMode, ...] = ("once", "replay")
+    for mode in modes:
+        async with studio.open(mode, disobedient, controls=[outage]) as one:
+            turn = await one.call("weather", city="Bern")
+            said.append((turn.observation.text, turn.observation.provenance, turn.ref))
+            await one.end()
+    assert said[0] == said[1]
+    assert said[0][:2] == ("Sun.", "enforced")
 
 
 async def test_without_model_and_without_recording_worlds_compute_as_without_a_model(

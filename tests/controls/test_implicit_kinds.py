@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -273,9 +273,10 @@ def test_what_is_withheld_is_in_no_part_of_any_json(value: Any) -> None:
     after = change_fields(before, ("a", "b"), lambda name, one: NOTHING)
 
     def names(one: Any) -> set[str]:
-        own: dict[str, Any] = one if isinstance(one, dict) else {}
-        below: list[Any] = one if isinstance(one, list) else [*own.values()]
-        return set(own).union(*map(names, below))
+        if isinstance(one, list):
+            return set[str]().union(*map(names, cast("list[Any]", one)))
+        own = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
+        return set(own).union(*map(names, own.values()))
 
     assert not names(after.structured) & {"a", "b"}
     if isinstance(value, list | dict):

@@ -95,7 +95,7 @@ async def test_a_call_that_is_being_answered_meanwhile_is_answered_again() -> No
         await switched.wait()
         return "hi"
 
-    tool = {"name": "slow", "input_schema": {"type": "object", "properties": {}}}
+    tool: dict[str, Any] = {"name": "slow", "input_schema": {"type": "object", "properties": {}}}
     scenario = Scenario.model_validate({"name": "s", "domains": ["mcp"], "tools": [tool]})
     async with await World.create(scenario, id="w", store=store, answers={"slow": slow}) as running:
         call = asyncio.create_task(running.step(ToolCall("slow", {})))

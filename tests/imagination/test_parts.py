@@ -100,7 +100,7 @@ def test_an_example_that_would_take_the_room_of_the_call_is_not_told() -> None:
     assert ExampleLibrary([long, recorded(2)]).choose("weather", "city 1") == [recorded(2)]
 
 
-def test_tools_that_examples_did_not_help_are_told_none(tmp_path: Path) -> None:
+def test_tools_that_are_left_out_are_told_none(tmp_path: Path) -> None:
     path = tmp_path / "examples.jsonl"
     write_examples(path, [recorded(1), recorded(2, "clock")], ["weather"])
     library = ExampleLibrary.load(path)

@@ -277,7 +277,9 @@ def transformers_serve(request: ModelRequest) -> Reply:
     chunks: list[dict[str, Any]] = [{"delta": delta, "index": 0} for delta in deltas]
     chunks.append({"delta": {}, "index": 0, "finish_reason": "stop"})
     usage = {"completion_tokens": 9, "prompt_tokens": 70, "total_tokens": 79}
-    events = [{"model": f"{request.body['model']}@main", "choices": [one]} for one in chunks]
+    events: list[dict[str, Any]] = [
+        {"model": f"{request.body['model']}@main", "choices": [one]} for one in chunks
+    ]
     events[-1]["usage"] = usage
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     return RawReply(body, content_type="text/event-stream")

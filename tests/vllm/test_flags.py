@@ -11,16 +11,13 @@ from typing import Any, Final
 
 import pytest
 
-from agentworld_sim.serving import ServerOptions
-from agentworld_sim.serving._command import KEY_VARIABLE, build_command
-from agentworld_sim.serving._machine import Weights
+from agentworld_sim.serving import ServerOptions, plan_server
 from agentworld_sim.serving.options import DEFAULT_MODEL, Engine
 from tests.serving.test_guide import SERVE
 from tests.vllm.server import ENVIRONMENT, ROOT, variables
 
 SGLANG: Final = ROOT / "build" / "sglang"
 SCRIPT: Final = Path(__file__).with_name("read_flags.py")
-WORLD: Final = Weights(DEFAULT_MODEL)
 
 SAID: Final[dict[str, dict[str, Any]]] = {
     "vllm": {
@@ -59,8 +56,7 @@ SAID: Final[dict[str, dict[str, Any]]] = {
 def command(engine: Engine, extra: tuple[str, ...] = (), **options: Any) -> list[str]:
     """The arguments of `python` that start the engine."""
     asked = ServerOptions(engine=engine, extra=extra, **options)
-    key = {KEY_VARIABLE: "sk-secret"}
-    return list(build_command(asked, python="", weights=WORLD, cpu=True, environment=key).argv[1:])
+    return list(plan_server(asked, ENVIRONMENT).command.argv[1:])
 
 
 def read(engine: Engine, *commands: list[str]) -> list[dict[str, Any]]:
@@ -79,7 +75,10 @@ def read(engine: Engine, *commands: list[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
-def test_every_flag_is_read_by_the_engine_as_it_is_meant(engine: Engine) -> None:
+def test_every_flag_is_read_by_the_engine_as_it_is_meant(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTWORLD_API_KEY", "sk-secret")
     whole = command(
         engine,
         tensor_parallel_size=2,

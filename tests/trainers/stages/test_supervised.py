@@ -62,8 +62,10 @@ def drawn_rows(count: int, seed: int = 0) -> Rows:
     return tokenise([row for _ in range(count)], max_tokens=99, source="drawn")
 
 
-def trainer(folder: Path, rows: Rows, **part: Any) -> Any:
-    recipe = Recipe.model_validate({"name": "t", "sft": {**PART, **part}})
+def trainer(folder: Path, rows: Rows, dtype: str = "float32", **part: Any) -> Any:
+    recipe = Recipe.model_validate(
+        {"name": "t", "model": {"dtype": dtype}, "sft": {**PART, **part}}
+    )
     assert recipe.sft
     model = new_model(tiny.CONFIG, tiny.tokenizer(), seed=0)
     order = list(range(len(rows.ids)))
@@ -112,6 +114,20 @@ def test_the_loss_is_the_mean_over_labelled_tokens_of_the_whole_step(tmp_path: P
     ours.train()
     logged = [line["loss"] for line in ours.state.log_history if "loss" in line]
     assert logged == [pytest.approx(total / count, rel=1e-5)]
+
+
+def test_bfloat16_is_what_a_cpu_computes_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # transformers sets it, and does not take it back.
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+    ours = trainer(tmp_path, drawn_rows(4), dtype="bfloat16", steps=1)
+    found: list[torch.dtype] = []
+    head = ours.model.get_output_embeddings()
+    head.register_forward_hook(lambda module, given, output: found.append(output.dtype))
+    ours.train()
+    assert set(found) == {torch.bfloat16}
+    assert {p.dtype for p in ours.model.parameters()} == {torch.float32}
 
 
 def test_small_backward_passes_give_the_same_weights_as_one_large_one(tmp_path: Path) -> None:

@@ -191,13 +191,15 @@ class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
         labels = inputs["labels"][:, 1:]
         counted = labels != IGNORED
         labels = labels[counted]
-        out = whole.base_model(
-            input_ids=inputs["input_ids"],
-            attention_mask=inputs["attention_mask"],
-            use_cache=False,
-            **({"output_router_logits": True} if self.aux_loss_enabled else {}),
-        )
-        logits = whole.get_output_embeddings()(out.last_hidden_state[:, :-1][counted]).float()
+        # accelerate switches bfloat16 on where the whole model is called.
+        with self.accelerator.autocast():
+            out = whole.base_model(
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["attention_mask"],
+                use_cache=False,
+                **({"output_router_logits": True} if self.aux_loss_enabled else {}),
+            )
+            logits = whole.get_output_embeddings()(out.last_hidden_state[:, :-1][counted]).float()
         loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
         loss = loss / torch.as_tensor(labels.numel() if items is None else items).clamp(min=1)
         with torch.no_grad():
