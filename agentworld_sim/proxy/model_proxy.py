@@ -177,12 +177,12 @@ def _struck(fault: ModelFault, asked: Mapping[str, Any]) -> web.Response:
         whole = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
         return web.json_response(whole)
     head["object"] = "chat.completion.chunk"
-    choices = [
-        [{"index": 0, "delta": message, "finish_reason": None}],
-        [{"index": 0, "delta": {}, "finish_reason": finish}],
+    chunks: list[dict[str, Any]] = [
+        {**head, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+        {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
     ]
-    chunks: list[dict[str, Any]] = [{**head, "choices": one} for one in choices]
-    if (asked.get("stream_options") or {}).get("include_usage"):
+    options: Mapping[str, Any] = asked.get("stream_options") or {}
+    if options.get("include_usage"):
         chunks.append({**head, "choices": [], "usage": usage})
     events = [*map(json.dumps, chunks), "[DONE]"]
     body = "".join(f"data: {event}\n\n" for event in events)
