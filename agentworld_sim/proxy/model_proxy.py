@@ -78,14 +78,13 @@ async def model_proxy(
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, "127.0.0.1", port).start()
+            try:
+                await web.TCPSite(runner, "127.0.0.1", port).start()
+            except OSError as error:
+                raise UsageError(
+                    f"--port {port} cannot be listened on: {error.strerror}. 0 takes a free one."
+                ) from None
             yield f"http://127.0.0.1:{runner.addresses[0][1]}{base.raw_path.rstrip('/')}"
-        except OSError as error:
-            if runner.addresses:
-                raise
-            raise UsageError(
-                f"--port {port} cannot be listened on: {error.strerror}. 0 takes a free one."
-            ) from None
         finally:
             await runner.cleanup()
 
