@@ -534,7 +534,7 @@ class World:
             open_live=partial(self._live.open, base, before, self._store.blobs),
             bound=self._bound,
             checks=self._checks,
-            controls=self._controls.at(before),
+            controls=self._controls,
         )
         try:
             turn = await pipeline.run(base)

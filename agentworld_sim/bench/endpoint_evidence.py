@@ -15,12 +15,12 @@ from typing import Any
 from agentworld_sim import __version__
 from agentworld_sim.bench.curves import coverage, reliability
 from agentworld_sim.bench.ladder import RUNGS, Rung, climb
-from agentworld_sim.bench.run import Row, auroc, draw, examples_from, figures_of, read_run
-from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
+from agentworld_sim.bench.run import Row, draw, examples_from, figures_of, read_run, summary_of
+from agentworld_sim.bench.transitions import Side, TransitionSet
+from agentworld_sim.cassette.file import write_file
 from agentworld_sim.errors import ModelUnavailable, UsageError, nearest
 from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.examples import write_examples
-from agentworld_sim.imagination.usage import WorldUsage
 from agentworld_sim.llm.failures import display_url
 from agentworld_sim.llm.settings import KEY_VARIABLE, ModelSettings
 from agentworld_sim.redaction.environment import mask_secrets, process_secrets
@@ -29,6 +29,9 @@ from agentworld_sim.serving.server_facts import server_facts
 from agentworld_sim.types.json import canonical_json
 
 FORM = "agentworld evidence 1"
+
+SIDES: tuple[Side, ...] = ("known", "unseen")
+"""What is asked: nothing that may be learnt from."""
 
 THINKING = "thinking-"
 """Rungs that differ in how much thinking they allow: all the parts of `re-ask`, and a limit."""
@@ -63,7 +66,6 @@ async def collect(
     settings: ModelSettings,
     output: Path,
     *,
-    sides: Sequence[Side],
     most: int,
     seeds: int,
     rungs: Sequence[Rung],
@@ -76,7 +78,6 @@ async def collect(
         transitions: The set; what may be learnt from becomes examples.
         settings: The endpoint, and how it is asked on every rung.
         output: The file, written again after every rung; the folder `.runs` beside it has answers as they come.
-        sides: Which transitions are asked.
         most: At most so many of each side and seed.
         seeds: How often they are drawn.
         rungs: See `rungs_of`.
@@ -88,20 +89,20 @@ async def collect(
         ModelUnavailable: the endpoint does not answer; what was written stays.
     """
     draws = {
-        seed: [one for side in sides for one in draw(transitions, side, most, seed)]
+        seed: [one for side in SIDES for one in draw(transitions, side, most, seed)]
         for seed in range(seeds)
     }
     if not any(draws.values()):
-        raise UsageError(f"nothing of the set is on the side {' or '.join(sides)}.")
+        raise UsageError(f"nothing of the set is on the side {' or '.join(SIDES)}.")
     if official_prompts is None:
         rungs = [rung for rung in rungs if rung.prompts != "official"]
     folder = output.with_suffix(".runs")
     about = await asyncio.to_thread(_about, folder, settings)
     learnt = list(transitions.transitions("train"))
     # Its name is a setting of the rungs: the folder of a run with other examples is refused.
-    examples = folder / f"examples-{_digest(map(_question, learnt))}.jsonl"
+    examples = folder / f"examples-{_digest(one.truth.to_json() for one in learnt)}.jsonl"
     write_examples(examples, examples_from(learnt))
-    questions = {one.id: _question(one) for asked in draws.values() for one in asked}
+    questions = {one.id: one.truth.to_json() for asked in draws.values() for one in asked}
     total, answers = sum(map(len, draws.values())) * len(rungs), 0
 
     def count(row: Row) -> None:
@@ -131,13 +132,13 @@ async def collect(
             **about,
             "finished": _now() if answers == total else "",
             "set": _digest(questions.values()),
-            "sides": sides,
+            "sides": SIDES,
             "rungs": list(found.values()),
             "questions": questions,
         }
         # A key such as EMPTY is a word, and stays.
         secrets = process_secrets({KEY_VARIABLE: settings.api_key})
-        _write(output, mask_secrets(json.dumps(evidence), secrets))
+        write_file(output, mask_secrets(json.dumps(evidence), secrets) + "\n")
 
 
 def read_evidence(path: Path) -> dict[str, Any]:
@@ -184,23 +185,21 @@ def _about(folder: Path, settings: ModelSettings) -> dict[str, Any]:
         "prompts": PromptSet.default().version,
         "began": _now(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(path, json.dumps(about))
+    write_file(path, json.dumps(about) + "\n")
     return about
 
 
 def _rung(rung: Rung, rows: list[Row]) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
-    for side in dict.fromkeys(row.side for row in rows):
-        some = figures_of([row for row in rows if row.side == side])
-        figures[side] = {name: asdict(one) for name, one in some.items()}
+    figures = {
+        f"{name}, {side} tools": one
+        for side in dict.fromkeys(row.side for row in rows)
+        for name, one in figures_of([row for row in rows if row.side == side]).items()
+    }
     return {
         "name": rung.name,
         "adds": rung.adds,
-        "figures": figures,
+        **summary_of(rows, figures),
         "right": 100 * sum(row.score.right for row in rows) / len(rows),
-        "cost": WorldUsage.total(row.usage for row in rows).per_answer(),
-        "auroc": auroc(rows),
         "reliability": reliability(rows),
         "coverage": coverage(rows),
         "rows": [
@@ -209,25 +208,8 @@ def _rung(rung: Rung, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _question(transition: Transition) -> dict[str, Any]:
-    call, said = transition.truth.call, transition.truth.observation
-    return {
-        "tool": call.name,
-        "arguments": call.arguments,
-        "text": said.text,
-        "is_error": said.is_error,
-        "changes": transition.truth.changes,
-    }
-
-
 def _digest(questions: Iterable[Mapping[str, Any]]) -> str:
     return blake2b(canonical_json([*questions]).encode(), digest_size=4).hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
 
 
 def _now() -> str:

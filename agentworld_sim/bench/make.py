@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from agentworld_sim.cassette.file import write_file
 from agentworld_sim.errors import UsageError, WorldFailure, nearest
 
 PROBES = 0.25
@@ -87,9 +88,7 @@ def make(
         raise WorldFailure(
             f"{known.package} failed while its tasks were played:\n{done.stderr[-2000:]}"
         )
-    partial = output.with_name(output.name + ".partial")
-    partial.write_text(done.stdout, encoding="utf-8")
-    partial.replace(output)
+    write_file(output, done.stdout)
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

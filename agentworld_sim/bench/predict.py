@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from agentworld_sim.bench.labels import labels_of
 from agentworld_sim.bench.scores import ChanceMatcher, Score, score
 from agentworld_sim.bench.transitions import (
     Changes,
     RecordedSession,
+    Side,
     Tables,
     Transition,
     changes_between,
 )
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
+from agentworld_sim.engines.table.table_changes import records_view
 from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import WorldUsage, usage_of
@@ -24,7 +28,7 @@ from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolCall, ToolSpec
@@ -32,12 +36,18 @@ from agentworld_sim.world import World
 
 TURN_US = 1_000_000
 
+EXAMPLE_CHARACTERS = 1_000
+"""Of the records that are told with an example."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """What a world said to one recorded call."""
+class Row:
+    """What a world said to one recorded call, and how right that is: a line of a run."""
 
     id: str
+    session: str
+    tool: str
+    side: Side
     score: Score
     text: str = ""
     is_error: bool = False
@@ -50,6 +60,16 @@ class Prediction:
     usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
     replies: Sequence[Mapping[str, Any]] = ()
     """What the model said to the letter, the replies that were not used too."""
+    labels: Sequence[str] = ()
+    """What is special about the call; see `labels_of`."""
+
+    def to_line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Row:
+        fields: dict[str, Any] = {**value, "score": Score(**value["score"])}
+        return cls(**fields)
 
 
 class SessionPlayer:
@@ -85,10 +105,8 @@ class SessionPlayer:
             with_records: Whether it is shown the records that matter, and may change them.
             seed: Of the world.
         """
-        scenario = _scenario(session)
-        records = RecordedTables(
-            tables={name: spec.to_table(name) for name, spec in scenario.tables.items()}
-        )
+        scenario = _scenario(session.keys, session.initial)
+        records = RecordedTables.of(scenario)
         engine = RecordedEngine(session, records)
         store = MemoryStore()
         async with await World.create(
@@ -107,9 +125,7 @@ class SessionPlayer:
             world.add_tools(session.tools)
             yield cls(session, world, records, refs)
 
-    async def predict_each(
-        self, transitions: Iterable[Transition]
-    ) -> AsyncGenerator[tuple[Transition, Prediction]]:
+    async def predict_each(self, transitions: Iterable[Transition]) -> AsyncGenerator[Row]:
         """What the world says to some calls, each after the recorded ones.
 
         Args:
@@ -120,10 +136,10 @@ class SessionPlayer:
         """
         for transition in transitions:
             at = self._refs[transition.place]
-            prediction, _ = await self._ask(transition, transition.truth.call, at)
-            yield transition, prediction
+            row, _ = await self._ask(transition, transition.truth.call, at)
+            yield row
 
-    async def predict_all(self) -> AsyncGenerator[tuple[Transition, Prediction]]:
+    async def predict_all(self) -> AsyncGenerator[Row]:
         """What the world says to every call of the session, each after what it said to those before.
 
         What the environment drew at random is called in later calls as the world has called it. A state is right
@@ -137,8 +153,8 @@ class SessionPlayer:
         for transition in self._session.transitions():
             call = transition.truth.call
             call = ToolCall(call.name, matcher.with_drawn(call.arguments))
-            prediction, at = await self._ask(transition, call, at, matcher)
-            yield transition, prediction
+            row, at = await self._ask(transition, call, at, matcher)
+            yield row
 
     async def _ask(
         self,
@@ -146,39 +162,33 @@ class SessionPlayer:
         call: ToolCall,
         at: WorldRef,
         matcher: ChanceMatcher | None = None,
-    ) -> tuple[Prediction, WorldRef]:
-        """The prediction, and where the world stands after it; the changes are those since the recorded state."""
+    ) -> tuple[Row, WorldRef]:
+        """The row, and where the world stands after it; its changes are those since the recorded state."""
         try:
             turn = await self._world.step(call, at=at)
         except ModelUnavailable:
             raise
         except (WorldFailure, ArgumentsError) as failure:
-            cost = WorldUsage(failed_steps=1)
+            # Arguments that the tool's schema forbids are asked of nobody.
+            cost = WorldUsage(failed_steps=int(isinstance(failure, WorldFailure)))
             cost.add_exchanges(failure.exchanges)
-            refused = Prediction(
-                id=transition.id,
-                refused=str(failure),
-                # An empty answer may be right, and this is none.
-                score=score(transition, "", not transition.truth.observation.is_error, {}),
-                usage=cost.to_json(),
-                replies=_replies(failure.exchanges),
-            )
-            return refused, at
+            # An empty answer may be right, and this is none.
+            none = score(transition, "", not transition.truth.observation.is_error, {})
+            return _row(transition, none, cost, failure.exchanges, refused=str(failure)), at
         after = self._tables_of(await self._world.state(turn.ref))
-        changes = changes_between(transition.before, after)
-        said = turn.observation
-        prediction = Prediction(
-            id=transition.id,
+        changes, said = changes_between(transition.before, after), turn.observation
+        row = _row(
+            transition,
+            score(transition, said.text, said.is_error, changes, matcher),
+            usage_of([turn]),
+            turn.exchanges,
             text=said.text,
             is_error=said.is_error,
             changes=changes,
             confidence=turn.exchanges[-1].confidence if turn.exchanges else None,
             signals=asdict(Signals.of(turn.exchanges)) if turn.exchanges else None,
-            usage=usage_of([turn]).to_json(),
-            replies=_replies(turn.exchanges),
-            score=score(transition, said.text, said.is_error, changes, matcher),
         )
-        return prediction, turn.ref
+        return row, turn.ref
 
     def _tables_of(self, state: WorldState) -> Tables:
         keys = self._session.keys
@@ -191,6 +201,10 @@ class SessionPlayer:
 
 class RecordedTables(TableEngine):
     """The records of a recorded state, as they were: nothing is inferred from tools, and nothing is added."""
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> RecordedTables:
+        return cls(tables={name: spec.to_table(name) for name, spec in scenario.tables.items()})
 
     def view(
         self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]
@@ -248,18 +262,47 @@ def operations_of(transition: Transition) -> list[dict[str, Any]]:
     return found
 
 
-def _scenario(session: RecordedSession) -> Scenario:
+def records_of_example(transition: Transition, tool: ToolSpec) -> str:
+    """The records that matter for a recorded call, before it, as the model that is asked is shown its own: those that
+    it changed, or else those that are like its arguments; few enough for several of them in a prompt."""
+    before, call = transition.before, transition.truth.call
+    changed = {
+        table: {key: before[table][key] for key in records if key in before.get(table, {})}
+        for table, records in transition.truth.changes.items()
+    }
+    tables = RecordedTables.of(_scenario(transition.session.keys, changed or before))
+    state, most = WorldState(files=FileTree({}), clock_us=0, seed=0), EXAMPLE_CHARACTERS
+    return records_view(state, tables.plan(()), about=call, tool=tool, max_characters=most)
+
+
+def _scenario(keys: Mapping[str, str], initial: Tables) -> Scenario:
     tables = {
-        name: {"key": [session.keys[name]], "records": list(records.values())}
-        for name, records in session.initial.items()
+        name: {"key": [keys[name]], "records": list(records.values())}
+        for name, records in initial.items()
     }
     return Scenario.model_validate({"name": "recorded", "domains": ["mcp"], "tables": tables})
 
 
-def _replies(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
+def _row(
+    transition: Transition,
+    score: Score,
+    cost: WorldUsage,
+    exchanges: Iterable[Exchange],
+    **said: Any,
+) -> Row:
     written = (exchange.to_json() for exchange in exchanges)
-    # Prompts follow from the transition, and are many times as long.
-    return [
-        {name: value for name, value in one.items() if name not in ("messages", "parameters")}
-        for one in written
-    ]
+    return Row(
+        id=transition.id,
+        session=transition.session.task,
+        tool=transition.truth.call.name,
+        side=transition.side,
+        score=score,
+        usage=cost.to_json(),
+        # Prompts follow from the transition, and are many times as long.
+        replies=[
+            {name: value for name, value in one.items() if name not in ("messages", "parameters")}
+            for one in written
+        ],
+        labels=labels_of(transition),
+        **said,
+    )

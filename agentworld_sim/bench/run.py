@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim.bench.labels import labels_of
-from agentworld_sim.bench.predict import Prediction, SessionPlayer, operations_of
-from agentworld_sim.bench.scores import Score
+from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of, records_of_example
 from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
+from agentworld_sim.cassette.file import write_file
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.imagination.examples import Example
+from agentworld_sim.imagination.usage import WorldUsage
 from agentworld_sim.ports import Imaginer
 from agentworld_sim.types.turns import Action
 
@@ -34,34 +34,6 @@ FIELD_COUNTS = (
 
 SESSION_CALLS = (5, 10, 50, 100)
 """After so many calls it is counted how many sessions are still right."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One prediction as it is written."""
-
-    id: str
-    session: str
-    tool: str
-    side: Side
-    score: Score
-    text: str
-    changes: Mapping[str, Any]
-    refused: str
-    confidence: float | None
-    signals: Mapping[str, Any] | None
-    usage: Mapping[str, Any]
-    replies: Sequence[Mapping[str, Any]] = ()
-    labels: Sequence[str] = ()
-    """What is special about the call; see `labels_of`."""
-
-    def to_line(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Row:
-        fields: dict[str, Any] = {**value, "score": Score(**value["score"])}
-        return cls(**fields)
 
 
 def draw(
@@ -131,8 +103,7 @@ async def run(
             )
             async with slots, opened as player:
                 answers = player.predict_all() if whole_sessions else player.predict_each(asked)
-                async for transition, prediction in answers:
-                    row = _row(transition, prediction)
+                async for row in answers:
                     rows[row.id] = row
                     file.write(row.to_line())
                     file.flush()
@@ -149,24 +120,6 @@ async def run(
     return [rows[transition.id] for transition in transitions]
 
 
-def _row(transition: Transition, prediction: Prediction) -> Row:
-    return Row(
-        id=prediction.id,
-        session=transition.session.task,
-        tool=transition.truth.call.name,
-        side=transition.side,
-        score=prediction.score,
-        text=prediction.text,
-        changes=prediction.changes,
-        refused=prediction.refused,
-        confidence=prediction.confidence,
-        signals=prediction.signals,
-        usage=prediction.usage,
-        replies=prediction.replies,
-        labels=[*labels_of(transition)],
-    )
-
-
 def settings_of(model: WorldModel) -> dict[str, Any]:
     """What of a model's settings decides on its answers; never a key."""
     settings = model.settings
@@ -181,27 +134,21 @@ def settings_of(model: WorldModel) -> dict[str, Any]:
     } | {"prompts": model.prompts.version}
 
 
-def _begin(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
+def _begin(output: Path, about: Mapping[str, Any]) -> list[Row]:
     """The rows that are there already; the file is begun where there are none."""
-    if not output.exists() or not output.stat().st_size:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(about) + "\n", encoding="utf-8")
-        return
-    written, rows = read_run(output)
-    if written != about:
+    rows: list[Row] = []
+    if output.exists() and output.stat().st_size:
+        written, rows = read_run(output)
         old, new = ({**one, **one.get("settings", {})} for one in (written, about))
-        differs = [
-            name for name in sorted({*old, *new} - {"settings"}) if old.get(name) != new.get(name)
-        ]
-        raise UsageError(
-            f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
-            " Name another --output."
-        )
-    yield from rows
+        names = sorted({*old, *new} - {"settings"})
+        if differs := [name for name in names if old.get(name) != new.get(name)]:
+            raise UsageError(
+                f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
+                " Name another --output."
+            )
     # A last line that a kill has cut off would join the next one.
-    output.write_text(
-        json.dumps(about) + "\n" + "".join(row.to_line() for row in rows), encoding="utf-8"
-    )
+    write_file(output, json.dumps(about) + "\n" + "".join(row.to_line() for row in rows))
+    return rows
 
 
 def read_run(path: Path) -> tuple[dict[str, Any], list[Row]]:
@@ -254,13 +201,19 @@ def figure(rows: Iterable[tuple[str, bool]], seed: int = 0) -> Figure:
         some = chance.choices(pairs, k=len(pairs))
         drawn.append(100 * sum(held for held, _ in some) / sum(count for _, count in some))
     drawn.sort()
-    share = 100 * sum(held for held, _ in pairs) / total
-    return Figure(share, drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40 - 1], total)
+    right = sum(held for held, _ in pairs)
+    low, high = drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40 - 1]
+    # Sessions that all agree never differ when drawn again: then the exact interval for so many sessions.
+    far = 100 * (1 - 0.025 ** (1 / len(pairs)))
+    if right == 0:
+        high = far
+    elif right == total:
+        low = 100 - far
+    return Figure(100 * right / total, low, high, total)
 
 
 def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
     """What a run comes to, by name."""
-    answered = [row for row in rows if not row.refused]
     found = {"right": figure((row.session, row.score.right) for row in rows)}
     known = [row for row in rows if row.score.state_known]
     for name in ("text", "value", "form", "state"):
@@ -271,34 +224,30 @@ def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
     for name, low, high in FIELD_COUNTS:
         some = [row for row in writes if low <= row.score.changed <= high]
         found[f"state, {name}"] = figure((row.session, row.score.state) for row in some)
-    found["silent corruption of answers"] = figure(
-        (row.session, row.score.silent) for row in answered
-    )
-    found["contradictions of answers"] = figure(
-        (row.session, row.score.contradicts) for row in answered
-    )
+    # Where nobody knows the state, nothing can be seen to differ from it.
+    answered = [row for row in known if not row.refused]
+    for name, what in (("silent corruption", "silent"), ("contradictions", "contradicts")):
+        found[f"{name} of answers"] = figure(
+            (row.session, getattr(row.score, what)) for row in answered
+        )
     found["refused"] = figure((row.session, bool(row.refused)) for row in rows)
+    # A call that several seeds have drawn is one call of its session.
+    places: dict[str, dict[int, bool]] = {}
+    for row in rows:
+        held, place = places.setdefault(row.session, {}), int(row.id.rpartition("/")[2])
+        held[place] = row.score.right and held.get(place, True)
     for count in SESSION_CALLS:
-        whole = [some for some in _first_calls(rows, count) if len(some) == count]
+        firsts = {
+            name: [held.get(place) for place in range(count)] for name, held in places.items()
+        }
+        whole = [(name, all(first)) for name, first in firsts.items() if None not in first]
         if whole:
-            name = f"sessions whose first {count} calls are right"
-            found[name] = figure(
-                (some[0].session, all(row.score.right for row in some)) for some in whole
-            )
+            found[f"sessions whose first {count} calls are right"] = figure(whole)
     for label in sorted({label for row in rows for label in row.labels}):
         found[f"right, {label}"] = figure(
             (row.session, row.score.right) for row in rows if label in row.labels
         )
     return found
-
-
-def _first_calls(rows: Iterable[Row], count: int) -> list[list[Row]]:
-    """The rows of each session that are among its first calls."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        if int(row.id.rpartition("/")[2]) < count:
-            found.setdefault(row.session, []).append(row)
-    return list(found.values())
 
 
 def auroc(rows: Iterable[Row]) -> float | None:
@@ -309,6 +258,38 @@ def auroc(rows: Iterable[Row]) -> float | None:
         return None
     ordered = sum((one > other) + 0.5 * (one == other) for one in right for other in wrong)
     return ordered / (len(right) * len(wrong))
+
+
+def summary_of(rows: Sequence[Row], figures: Mapping[str, Figure]) -> dict[str, Any]:
+    """What rows come to, as JSON values: these figures, the AUROC of confidence, and the cost of a call."""
+    return {
+        "figures": {name: asdict(one) for name, one in figures.items()},
+        "auroc": auroc(rows),
+        "cost": WorldUsage.total(row.usage for row in rows).per_answer(),
+    }
+
+
+def lines_of(summaries: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """A table of what `summary_of` gave: in each line a name, and what every summary has of it."""
+    some = list(summaries)
+    for name in dict.fromkeys(name for one in some for name in one["figures"]):
+        yield [name, *(figure_text(one, name) for one in some)]
+    areas = ("" if one["auroc"] is None else f"{one['auroc']:.3f}" for one in some)
+    yield ["AUROC of confidence", *areas]
+    for name in dict.fromkeys(name for one in some for name in one["cost"]):
+        label = name if name.endswith("%") else f"{name}, a call"
+        costs = (one["cost"].get(name) for one in some)
+        yield [label, *("" if cost is None else _short(cost) for cost in costs)]
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def figure_text(summary: Mapping[str, Any], name: str) -> str:
+    """A figure of a summary; empty where it has none."""
+    found = summary["figures"].get(name)
+    return str(Figure(**found)) if found and found["count"] else ""
 
 
 def tools_that_lose(without: Iterable[Row], helped: Iterable[Row]) -> list[str]:
@@ -336,19 +317,12 @@ def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:
     for transition in transitions:
         truth, session = transition.truth, transition.session
         tool = next(one for one in session.tools if one.name == truth.call.name)
-        operations = operations_of(transition)
-        records = [
-            json.dumps(record, ensure_ascii=False)
-            for table, changed in truth.changes.items()
-            for key in changed
-            if (record := transition.before.get(table, {}).get(key)) is not None
-        ]
         said = own.write(truth.observation)
         action: Action = own.action(truth.call, replace(tool, domain="mcp"))
         yield Example(
             name=truth.call.name,
             call=action.text,
             answer=said,
-            operations=operations,
-            records="\n".join(records),
+            operations=operations_of(transition),
+            records=records_of_example(transition, tool),
         )

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from agentworld_sim.cassette.file import write_file
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
@@ -45,6 +46,16 @@ class RecordedCall:
     right, as long as it is the same one everywhere."""
     probe: bool = False
     """Whether the call is none of the task's, but one with an argument changed."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.call.to_json(),
+            "text": self.observation.text,
+            "is_error": self.observation.is_error,
+            "by_chance": sorted(self.by_chance),
+            "probe": self.probe,
+            "changes": self.changes,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +148,16 @@ class TransitionSet:
             task = session.task
             lines += ({"tool": tool.to_json(), "api": task} for tool in session.tools)
             lines.append({"state": task, "tables": session.initial})
-            lines.append(_session_line(session))
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
-        partial.replace(path)
+            lines.append({
+                "source": session.source,
+                "task": task,
+                "apis": [task],
+                "keys": session.keys,
+                "initial": task,
+                "has_state": session.has_state,
+                "turns": [one.to_json() for one in session.calls],
+            })  # fmt: skip
+        write_file(path, "".join(json.dumps(one) + "\n" for one in lines))
 
     def transitions(self, side: Side | None = None) -> Iterator[Transition]:
         """All transitions in their order, or those of one side."""
@@ -251,28 +268,6 @@ def _session(
             for turn in value["turns"]
         ),
     )
-
-
-def _session_line(session: RecordedSession) -> dict[str, Any]:
-    return {
-        "source": session.source,
-        "task": session.task,
-        "apis": [session.task],
-        "keys": session.keys,
-        "initial": session.task,
-        "has_state": session.has_state,
-        "turns": [
-            {
-                **one.call.to_json(),
-                "text": one.observation.text,
-                "is_error": one.observation.is_error,
-                "by_chance": sorted(one.by_chance),
-                "probe": one.probe,
-                "changes": one.changes,
-            }
-            for one in session.calls
-        ],
-    }
 
 
 def _tool(value: Mapping[str, Any]) -> ToolSpec:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_sim.cli.command_options import ModelChoice, asynchronous, json_option, model_options
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
     from agentworld_sim.bench.transitions import TransitionSet
@@ -32,6 +32,7 @@ def bench() -> None:
       agentworld bench make bfcl --environment .venv-bfcl
       agentworld bench run bfcl.jsonl --output run.jsonl --model-url http://127.0.0.1:8000/v1
       agentworld bench report run.jsonl
+      agentworld bench compare evidence.json hosted.json --output page.html
     """
 
 
@@ -193,51 +194,38 @@ async def run(
 
 @bench.command()
 @click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
-@click.option("--label", help="Of calls with this label alone, such as 'an empty table'.")
 @json_option
-def report(run_files: Sequence[Path], label: str | None, as_json: bool) -> None:
+def report(run_files: Sequence[Path], as_json: bool) -> None:
     """Show what runs come to, with 95 % intervals over sessions."""
-    from dataclasses import asdict
-
     from rich.console import Console
     from rich.table import Table
 
-    from agentworld_sim.bench.run import auroc, figures_of, read_run
-    from agentworld_sim.imagination.usage import WorldUsage
+    from agentworld_sim.bench.run import figures_of, lines_of, read_run, summary_of
 
-    found = {path.stem: read_run(path)[1] for path in run_files}
-    if label is not None:
-        labels = {one for rows in found.values() for row in rows for one in row.labels}
-        if label not in labels:
-            raise UsageError(
-                f"no call has the label {label!r}.{nearest(label, labels)} There are:"
-                f" {', '.join(sorted(labels)) or 'none'}."
-            )
-        found = {name: [row for row in rows if label in row.labels] for name, rows in found.items()}
-    figures = {name: figures_of(rows) for name, rows in found.items()}
-    areas = {name: auroc(rows) for name, rows in found.items()}
-    costs = {
-        name: WorldUsage.total(row.usage for row in rows).per_answer()
-        for name, rows in found.items()
-    }
+    found = {name: read_run(path)[1] for name, path in _by_name(run_files).items()}
+    told = {name: summary_of(rows, figures_of(rows)) for name, rows in found.items()}
     if as_json:
-        told = {
-            name: {"auroc": areas[name], "cost": costs[name]}
-            | {what: asdict(one) for what, one in held.items()}
-            for name, held in figures.items()
-        }
-        click.echo(json.dumps(told))
+        click.echo(json.dumps({name: one.pop("figures") | one for name, one in told.items()}))
         return
     table = Table("percent", *found)
-    for what in dict.fromkeys(what for held in figures.values() for what in held):
-        table.add_row(what, *(str(held.get(what, "")) for held in figures.values()))
-    table.add_row(
-        "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
-    )
-    for what in dict.fromkeys(what for cost in costs.values() for what in cost):
-        told = (f"{cost[what]:,.1f}" if cost else "" for cost in costs.values())
-        table.add_row(f"{what}, a call", *told)
+    for line in lines_of(told.values()):
+        table.add_row(*line)
     Console().print(table)
+
+
+@bench.command()
+@click.argument("files", nargs=-1, required=True, type=RECORDED, metavar="FILE...")
+@click.option("--output", "-o", required=True, type=FILE, help="The page to write.")
+def compare(files: Sequence[Path], output: Path) -> None:
+    """Write a page that shows files of `agentworld evidence` side by side; it fetches nothing and runs nothing."""
+    from agentworld_sim.bench.endpoint_evidence import read_evidence
+    from agentworld_sim.report.evidence_page import differences, evidence_page
+
+    read = {name: read_evidence(path) for name, path in _by_name(files).items()}
+    for problem in differences(read):
+        click.echo(f"warning: {problem}", err=True)
+    output.write_text(evidence_page(read), encoding="utf-8")
+    click.echo(output)
 
 
 @bench.command()
@@ -303,3 +291,9 @@ def _load(recordings: Sequence[Path]) -> TransitionSet:
     from agentworld_sim.bench.transitions import TransitionSet
 
     return TransitionSet.load(recordings)
+
+
+def _by_name(paths: Sequence[Path]) -> dict[str, Path]:
+    """Files by their names, or by their paths where names are equal."""
+    names = {path.stem: path for path in paths}
+    return names if len(names) == len(paths) else {str(path): path for path in paths}

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from agentworld_sim.cli.command_options import asynchronous, json_option
 from agentworld_sim.errors import UsageError, nearest
-
-if TYPE_CHECKING:
-    from agentworld_sim.types.tools import ToolCall
-    from agentworld_sim.types.turns import Observation
 
 
 @click.group()
@@ -85,14 +80,24 @@ def show(name: str) -> None:
 
 @controls.command()
 @click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE...",
 )
 @json_option
 def suggest(files: Sequence[Path], as_json: bool) -> None:
-    """Propose profiles by what failed trajectories (JSON Lines) or cassettes show."""
-    from agentworld_sim.controls.suggestions import suggest_profiles
+    """Propose profiles by what failed trajectories (JSON Lines) show."""
+    from agentworld_sim.scenario.suggestions import suggest_profiles
+    from agentworld_sim.types.turns import Trajectory
 
-    found = suggest_profiles({str(file): _calls_in(file) for file in files})
+    found = suggest_profiles(
+        {
+            str(file): [(turn.call, turn.observation) for turn in Trajectory.read(file)]
+            for file in files
+        }
+    )
     if as_json:
         proposed = [{"profile": one.profile, "evidence": one.evidence} for one in found]
         click.echo(json.dumps(proposed))
@@ -138,27 +143,6 @@ async def compile_controls(text: str, model_url: str | None, model: str | None) 
         click.echo(f"  # {quote}\n  - {written.strip()}")
     for left in made.unenforced:
         click.echo(f"not enforced: {left}", err=True)
-
-
-def _calls_in(file: Path) -> list[tuple[ToolCall, Observation]]:
-    from agentworld_sim.cassette import Cassette
-    from agentworld_sim.types.tools import ToolCall
-    from agentworld_sim.types.turns import Observation, Trajectory
-
-    if file.suffix == ".jsonl":
-        try:
-            return [(turn.call, turn.observation) for turn in Trajectory.read(file)]
-        except OSError as error:
-            raise UsageError(f"{file} cannot be read ({error.strerror}).") from error
-
-    def observation(answer: Mapping[str, Any]) -> Observation:
-        return Observation(text=str(answer.get("text", "")), is_error=bool(answer.get("is_error")))
-
-    return [
-        (ToolCall(one.key.name, one.key.about), observation(one.answer))
-        for one in Cassette.load(file).entries
-        if one.key.kind != "command"
-    ]
 
 
 def _summary(kind: type, *, whole: bool = False) -> str:

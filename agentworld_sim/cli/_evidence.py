@@ -1,4 +1,4 @@
-"""`agentworld evidence`: an endpoint measured into one file, and such files compared."""
+"""`agentworld evidence`: an endpoint measured into one file."""
 
 from __future__ import annotations
 
@@ -9,35 +9,13 @@ from typing import Any
 
 import click
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-WRITTEN = click.Path(path_type=Path, dir_okay=False, exists=True)
+from agentworld_sim.cli._bench import FILE, RECORDED
+
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 COUNT = click.IntRange(min=1)
 
 
-class _MeasuresByDefault(click.Group):
-    """What is no subcommand is the command line of `measure`: `agentworld evidence URL`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.commands, "--help", "-h"):
-            args = ["measure", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_MeasuresByDefault)
-def evidence() -> None:
-    """Measure an endpoint into one file, and compare several on a page.
-
-    `agentworld evidence URL` is short for `agentworld evidence measure URL`, which has the options.
-
-    \b
-      agentworld evidence http://127.0.0.1:8000/v1
-      agentworld evidence https://api.example.com/v1 --model NAME --output hosted.json
-      agentworld evidence compare evidence.json hosted.json --output page.html
-    """
-
-
-@evidence.command()
+@click.command()
 @click.argument("url")
 @click.option("--model", metavar="NAME", help="The model's name as served.")
 @click.option(
@@ -51,11 +29,10 @@ def evidence() -> None:
     "--transitions",
     "recordings",
     multiple=True,
-    type=WRITTEN,
+    type=RECORDED,
     metavar="FILE",
     help="A recording of `agentworld bench make`, beside the set that is built in.",
 )
-@click.option("--side", type=click.Choice(["known", "unseen"]), help="Ask this side only.")
 @click.option("--most", type=COUNT, default=60, show_default=True, help="Most calls of a side.")
 @click.option("--seeds", type=COUNT, default=1, show_default=True, help="How often they are drawn.")
 @click.option("--rung", "names", multiple=True, metavar="NAME", help="Ask on this rung only.")
@@ -69,11 +46,10 @@ def evidence() -> None:
 @click.option(
     "--official-prompts", type=FOLDER, help="The released model's templates, for their rung."
 )
-def measure(
+def evidence(
     url: str,
     output: Path,
     recordings: Sequence[Path],
-    side: str | None,
     names: Sequence[str],
     thinking_tokens: Sequence[int],
     most: int,
@@ -81,9 +57,9 @@ def measure(
     official_prompts: Path | None,
     **asked: Any,
 ) -> None:
-    """Look at an endpoint, have it climb the ladder, and write all of that into one file.
+    """Measure an endpoint into one file: the doctor, the ladder, every answer.
 
-    The key is taken from AGENTWORLD_API_KEY.
+    The key is taken from AGENTWORLD_API_KEY. `agentworld bench compare` shows such files side by side.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -106,7 +82,6 @@ def measure(
             found,
             settings,
             output,
-            sides=["known", "unseen"] if side is None else [side],  # pyright: ignore[reportArgumentType]
             most=most,
             seeds=seeds,
             rungs=rungs,
@@ -114,19 +89,4 @@ def measure(
             on_answers=lambda count, total: progress.update(bar, completed=count, total=total),
         )
         asyncio.run(collecting)
-    click.echo(f"{output}: `agentworld evidence compare {output} --output page.html` shows it.")
-
-
-@evidence.command()
-@click.argument("files", nargs=-1, required=True, type=WRITTEN, metavar="FILE...")
-@click.option("--output", "-o", required=True, type=FILE, help="The page to write.")
-def compare(files: Sequence[Path], output: Path) -> None:
-    """Write a page that shows files side by side; it fetches nothing and runs nothing."""
-    from agentworld_sim.bench.endpoint_evidence import read_evidence
-    from agentworld_sim.report.evidence_page import differences, evidence_page
-
-    read = {str(path): read_evidence(path) for path in files}
-    for problem in differences(read):
-        click.echo(f"warning: {problem}", err=True)
-    output.write_text(evidence_page(read), encoding="utf-8")
-    click.echo(output)
+    click.echo(f"{output}: `agentworld bench compare {output} --output page.html` shows it.")

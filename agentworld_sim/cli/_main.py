@@ -33,7 +33,7 @@ SUMMARIES = {
     "controls": "List faults that a world enforces, and propose some for an agent.",
     "demo": "Watch an agent fix a failing test in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
-    "evidence": "Measure an endpoint into one file, and compare several on a page.",
+    "evidence": "Measure an endpoint into one file: the doctor, the ladder, every answer.",
     "mcp": "Mirror MCP servers and answer their tools from a world.",
     "prompt": "See what the language world model was asked, and what it said.",
     "proxy": "Stand between an agent and its model, on this host, and let faults strike its calls.",

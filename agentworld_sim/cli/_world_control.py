@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import click
 
 from agentworld_sim.cli.command_options import asynchronous, json_option, world_argument
-from agentworld_sim.controls import control_kinds
 from agentworld_sim.controls.control_list import declarations_of
 from agentworld_sim.errors import UsageError
 from agentworld_sim.store.home import open_store
@@ -38,7 +37,7 @@ def control(context: click.Context, world_id: str) -> None:
 @click.pass_obj
 @asynchronous
 async def add_control(world_id: str, kind: str, fields: tuple[str, ...]) -> None:
-    """Switch on a control of KIND, or a profile. A VALUE is written as in a scenario's YAML."""
+    """Switch on a control of KIND, or a profile. A VALUE that is JSON is taken as such, all else as text."""
     written: dict[str, Any] = {"kind": kind}
     for field in fields:
         key, sign, text = field.partition("=")
@@ -47,7 +46,7 @@ async def add_control(world_id: str, kind: str, fields: tuple[str, ...]) -> None
                 f"{field!r} is {'given twice' if key in written else 'not of the form KEY=VALUE'}, for"
                 " example tool=search."
             )
-        written[key] = _field_value(kind, key, text)
+        written[key] = _field_value(text)
     await _switch(world_id, add=[written])
 
 
@@ -82,14 +81,8 @@ async def _switch(world_id: str, **changes: Any) -> None:
         click.echo(await opened.switch_controls(**changes))
 
 
-def _field_value(kind: str, key: str, text: str) -> object:
-    """The value of a field: text where the kind takes text, and YAML elsewhere."""
-    import yaml
-
-    hints = get_type_hints(control_kinds.get(kind)) if kind in control_kinds.names() else {}
-    if str in (hints.get(key), *get_args(hints.get(key))):
-        return text
+def _field_value(text: str) -> object:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return json.loads(text)
+    except ValueError:
         return text

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
-from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer, Next, StepContext
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
@@ -26,9 +25,7 @@ class ChangedSchema(SelectiveControl):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.rename or set(self.rename) & set(self.rename.values()):
-            raise UsageError(
-                f"rename of the control {self.name!r} is {dict(self.rename)}: give old names to new ones."
-            )
+            raise self.refusal("rename", dict(self.rename), "give old names to new ones")
 
     def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
         if not (self.unconditional or self.count_in(state)):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from agentworld_sim.controls.selective_control import SelectiveControl
-from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer, Next, StepContext
 
 
@@ -24,7 +23,7 @@ class ClockSkew(SelectiveControl):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.by_us:
-            raise UsageError(f"by_us of the control {self.name!r} is 0: then the clock is right.")
+            raise self.refusal("by_us", 0, "then the clock is right")
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         state = replace(step.state, clock_us=step.state.clock_us + self.by_us)

@@ -13,8 +13,3 @@ class ConnectionCut(Timeout):
 
     after_us: int = 0
     text: str = "Connection reset by peer"
-    """What the agent is told."""
-
-    @property
-    def message(self) -> str:
-        return self.text

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -49,9 +48,7 @@ BUILTIN_KINDS = {
 
 def quadrant_of(kind: str) -> str:
     """The quadrant of a kind; `other` for those of packages."""
-    own = (
-        quadrant for quadrant, names in QUADRANTS.items() if kind in map(_kind_name, names.split())
-    )
+    own = (one for one, names in QUADRANTS.items() if kind in map(_kind_name, names.split()))
     return next(own, "other")
 
 
@@ -110,6 +107,7 @@ class ControlList:
         _require_own_names(self.local)
         self._read_declared = read
         self._read: tuple[object, tuple[Control, ...]] = (None, self.local)
+        self._told: tuple[object, str] = (None, "")
 
     def at(self, state: WorldState) -> tuple[Control, ...]:
         """All that hold in `state`, the outermost first.
@@ -125,6 +123,18 @@ class ControlList:
             _require_own_names(read[1])
             self._read = read
         return read[1]
+
+    def instruction_at(self, state: WorldState) -> str:
+        """What a model is told of those that hold in `state`, a line for each that says something.
+
+        Raises:
+            ControlFailure: a control raised.
+        """
+        controls, told = self.at(state), self._told
+        if told[0] is not controls:
+            # Controls say the same at every call.
+            told = self._told = controls, _instruction_of(controls)
+        return told[1]
 
     def values_after_switch(
         self, state: WorldState, add: Sequence[Mapping[str, Any]], remove: Sequence[str]
@@ -183,12 +193,7 @@ def offered_tools(
     return tools
 
 
-def instruction_of(controls: Sequence[Control]) -> str:
-    """What a model is told of the controls, a line for each that says something.
-
-    Raises:
-        ControlFailure: a control raised.
-    """
+def _instruction_of(controls: Sequence[Control]) -> str:
     lines: list[str] = []
     for control in controls:
         try:
@@ -214,7 +219,7 @@ async def obedient_observation(
     broken: list[str] = []
     for control in controls:
         try:
-            made = await control.obedient(replace(step, control=control.name), observation)
+            made = await control.obedient(step.for_control(control), observation)
             told = control.describe()
         except Exception as error:
             raise control_failure(control, error) from error

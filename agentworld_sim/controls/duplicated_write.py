@@ -14,7 +14,7 @@ class DuplicatedWrite(SelectiveControl):
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         first = await next(step)
-        if not has_effect(step, first):
+        if not has_effect(first):
             return first
         both = first.then(await next(step.after(first)))
         return replace(both, observation=first.observation)

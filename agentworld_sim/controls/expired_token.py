@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
+from agentworld_sim.controls.selective_control import FailureControl
 from agentworld_sim.ports import Answer, Next, StepContext
 from agentworld_sim.types.tools import ToolSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpiredToken(SelectiveControl):
+class ExpiredToken(FailureControl):
     """From the first call that it strikes, all calls of its tools fail, until a call of `login` succeeds; once in a line
     of history."""
 
     login: str = "*login*"
     """The tools, by name or pattern, that give a new token."""
     text: str = "401 Unauthorized: the access token has expired"
-    """What the calls fail with until then."""
 
     def selects_tool(self, tool: ToolSpec) -> bool:
         return super().selects_tool(tool) and not fnmatchcase(tool.name, self.login)
@@ -40,12 +38,8 @@ class ExpiredToken(SelectiveControl):
             return step.keep(answer, token="renewed")
         return answer
 
-    @property
-    def own_words(self) -> tuple[str, ...]:
-        return (re.escape(self.text),)
-
     async def strike(self, step: StepContext, next: Next) -> Answer:
-        return step.keep(step.enforce(failure_of(step, self.text)), token="expired")
+        return step.keep(await super().strike(step, next), token="expired")
 
     def describe(self) -> str:
         return f"{self.calls} fail with {self.text!r} until a call of `{self.login}` succeeds."

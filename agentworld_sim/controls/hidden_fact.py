@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 from agentworld_sim.controls.observation_parts import change_texts, without_lines
 from agentworld_sim.controls.selective_control import AnswerControl
-from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import StepContext
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
@@ -39,7 +38,7 @@ class HiddenFact(AnswerControl):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.fact.strip():
-            raise UsageError(f"fact of the control {self.name!r} is empty: give the text to hide.")
+            raise self.refusal("fact", "empty", "give the text to hide")
 
     def selects_tool(self, tool: ToolSpec) -> bool:
         return super().selects_tool(tool) and not fnmatchcase(tool.name, self.revealed_by)

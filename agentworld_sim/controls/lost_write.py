@@ -18,7 +18,7 @@ class LostWrite(SelectiveControl):
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
-        if not has_effect(step, answer):
+        if not has_effect(answer):
             return answer
         # A shell stands where it went, also in a directory that is not there.
         lost = replace(step.without_effect(answer).change, sessions=answer.change.sessions)

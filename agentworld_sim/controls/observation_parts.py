@@ -28,13 +28,17 @@ def with_text(observation: Observation, text: str) -> Observation:
     return observation if text == observation.text else replace(observation, text=text, content=())
 
 
-def change_json(observation: Observation, change: Callable[[Any], Any]) -> Observation | None:
-    """The same with its JSON changed, in the text and in the structured content; `None` where it has none."""
-    value = _json_of(observation.text)
-    if value is NOTHING and observation.structured is None:
-        return None
-    if value is not NOTHING and (new := change(value)) != value:
-        observation = with_text(observation, _as_before(observation.text, new))
+def change_parts(
+    observation: Observation, change: Callable[[Any], Any], change_text: Callable[[str], str]
+) -> Observation:
+    """The same with its JSON changed by `change`, in the text and in the structured content, and a text that is none
+    by `change_text`."""
+    before = observation.text
+    value = _json_of(before)
+    if value is NOTHING:
+        observation = with_text(observation, change_text(before))
+    elif (new := change(value)) != value:
+        observation = with_text(observation, _as_before(before, new))
     if observation.structured is not None:
         structured = change(observation.structured)
         if structured != observation.structured:
@@ -74,10 +78,6 @@ def change_fields(
             f"{before}{name}{between}{new if isinstance(new, str) else json.dumps(new)}{rest}{end}"
         )
 
-    changed = change_json(observation, walk)
-    if changed is not None and _json_of(observation.text) is not NOTHING:
-        return changed
-
     def pair(found: re.Match[str]) -> str:
         name, between, text, end = found.groups("")
         if not fits_one(name, fields):
@@ -92,8 +92,7 @@ def change_fields(
         return "" if new is NOTHING else f'"{name}"{between}{json.dumps(new)}{end}'
 
     # JSON of which something was cut is none, and has fields all the same.
-    text = _PAIR.sub(pair, _FIELD.sub(line, observation.text))
-    return with_text(changed or observation, text)
+    return change_parts(observation, walk, lambda text: _PAIR.sub(pair, _FIELD.sub(line, text)))
 
 
 def change_items(observation: Observation, change: Callable[[list[Any]], list[Any]]) -> Observation:
@@ -112,12 +111,11 @@ def change_items(observation: Observation, change: Callable[[list[Any]], list[An
         longest = max(lists, key=lambda name: len(held[name]))
         return {**held, longest: change(held[longest])}
 
-    changed = change_json(observation, walk)
-    if changed is not None and _json_of(observation.text) is not NOTHING:
-        return changed
-    lines = change(observation.text.splitlines())
-    end = "\n" if lines and observation.text.endswith("\n") else ""
-    return with_text(changed or observation, "\n".join(lines) + end)
+    def of_lines(text: str) -> str:
+        lines = change(text.splitlines())
+        return "\n".join(lines) + ("\n" if lines and text.endswith("\n") else "")
+
+    return change_parts(observation, walk, of_lines)
 
 
 def change_texts(
@@ -142,12 +140,9 @@ def change_texts(
         return value if change(shown) == shown else change(shown)
 
     blocks = [dict(block) for block in observation.content]
-    if walk(blocks) != blocks:
+    if blocks and walk(blocks) != blocks:
         observation = replace(observation, content=())
-    changed = change_json(observation, walk)
-    if changed is not None and _json_of(observation.text) is not NOTHING:
-        return changed
-    return with_text(changed or observation, change(observation.text))
+    return change_parts(observation, walk, change)
 
 
 def without_lines(

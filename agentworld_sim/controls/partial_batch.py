@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agentworld_sim.controls.selective_control import SelectiveControl
-from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer, Next, StepContext
 
 
@@ -22,9 +21,7 @@ class PartialBatch(SelectiveControl):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.share < 1:
-            raise UsageError(
-                f"share of the control {self.name!r} is {self.share}: give more than 0 and less than 1."
-            )
+            raise self.refusal("share", self.share, "give more than 0 and less than 1")
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         lists = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from agentworld_sim.controls.selective_control import SelectiveControl, failure_of
+from agentworld_sim.controls.selective_control import FailureControl, failure_of
 from agentworld_sim.ports import Answer, Next, StepContext
 
 REFUSAL_US = 1_000_000
@@ -13,7 +12,7 @@ REFUSAL_US = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateLimit(SelectiveControl):
+class RateLimit(FailureControl):
     """At most `limit` of the calls that fit are answered within `window_us` of the world's clock. The others fail with
     429 and the seconds to wait, each a second later."""
 
@@ -23,10 +22,6 @@ class RateLimit(SelectiveControl):
     """How long a call counts, in microseconds."""
     text: str = "429 Too Many Requests"
     """What a call that is too many fails with; the seconds to wait are added."""
-
-    @property
-    def own_words(self) -> tuple[str, ...]:
-        return (re.escape(self.text),)
 
     async def handle(self, step: StepContext, next: Next) -> Answer:
         if not await self.strikes(step):

@@ -33,7 +33,7 @@ class WriteFailure(SelectiveControl):
     async def strike(self, step: StepContext, next: Next) -> Answer:
         begun = self.count_in(step.state) > 0
         answer = await next(step if begun else step.under(self.conditions))
-        if self.stops_records() and not answer.change.files and has_effect(step, answer):
+        if self.stops_records() and not answer.change.files and has_effect(answer):
             failure = failure_of(step, self.text)
             answer = replace(step.without_effect(answer), observation=failure)
         if begun:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from hashlib import blake2b
 from random import Random
 from typing import Any, ClassVar
@@ -75,24 +76,25 @@ class SelectiveControl(Control):
             for number in self.nth if one.name == "nth" else [getattr(self, one.name)]:
                 least = lowest.get(one.name, 1)
                 if type(number) is int and number < least:
-                    raise self._refusal(one.name, number, f"give {least} or more")
+                    raise self.refusal(one.name, number, f"give {least} or more")
         if not 0 < self.probability <= 1:
-            raise self._refusal(
+            raise self.refusal(
                 "probability",
                 self.probability,
                 "give more than 0 and at most 1, or it never strikes",
             )
         if "/" in self.name or self.name.startswith(":"):
-            raise self._refusal(
+            raise self.refusal(
                 "name",
                 repr(self.name),
                 "its count would be taken for a value of another's. Use no '/'",
             )
         if self.domain is not None and self.only_in and self.domain not in self.only_in:
             allowed = f"it never strikes there. It does in: {', '.join(self.only_in)}"
-            raise self._refusal("domain", repr(self.domain), allowed)
+            raise self.refusal("domain", repr(self.domain), allowed)
 
-    def _refusal(self, name: str, value: object, allowed: str) -> UsageError:
+    def refusal(self, name: str, value: object, allowed: str) -> UsageError:
+        """What is raised for a value that a field cannot have."""
         return UsageError(f"{name} of the control {self.name!r} is {value}: {allowed}.")
 
     @property
@@ -100,12 +102,12 @@ class SelectiveControl(Control):
         """Whether it answers what it strikes by itself, so that nothing behind it sees the call."""
         return False
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Under which the state keeps how many calls it has struck."""
         return f"{PREFIX}{self.name}"
 
-    @property
+    @cached_property
     def unconditional(self) -> bool:
         """Whether it strikes every call of its tools."""
         chosen = self.arguments or self.state or self.nth or self.every or self.last_turn
@@ -124,10 +126,7 @@ class SelectiveControl(Control):
                 and outer.answers
                 and outer.unconditional
                 and outer.domain in (None, self.domain)
-                and (
-                    not outer.only_in
-                    or 0 < len(self.only_in) == len({*self.only_in} & {*outer.only_in})
-                )
+                and not outer.only_in
                 and (outer.tool in ("*", self.tool) or not self.is_pattern)
                 and fnmatchcase(self.tool, outer.tool)
             ):
@@ -158,10 +157,9 @@ class SelectiveControl(Control):
 
     async def strikes(self, step: StepContext) -> bool:
         """Whether it strikes this call."""
-        struck = self.count_in(step.state)
-        if self.times is not None and struck >= self.times:
+        if self.times is not None and self.count_in(step.state) >= self.times:
             return False
-        if self.lasting and struck:
+        if self.lasting and self.count_in(step.state):
             return self.selects_tool(step.tool)
         if not (self.selects_tool(step.tool) and self.selects_arguments(step.call)):
             return False
@@ -194,11 +192,9 @@ class SelectiveControl(Control):
 
     async def same_before(self, step: StepContext) -> int:
         """How many calls before this one were the same."""
-        call = step.call
-        return sum(
-            turn.call.name == call.name and turn.call.arguments == call.arguments
-            for turn in await step.history()
-        )
+        calls = (turn.call for turn in await step.history())
+        arguments = [one.arguments for one in calls if one.name == step.call.name]
+        return arguments.count(step.call.arguments)
 
     async def random(self, step: StepContext) -> Random:
         """A random source of this call's own: the same in whatever order parallel calls come."""
@@ -245,7 +241,7 @@ class SelectiveControl(Control):
         """What becomes of a call that it strikes; an answer of `next` as it is where there is nothing to do."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def calls(self) -> str:
         """The calls that it is about, as a model is told of them."""
         tools = "all tools" if self.tool == "*" else f"`{self.tool}`"
@@ -261,13 +257,34 @@ class AnswerControl(SelectiveControl):
         observation = await self.change(step, answer.observation)
         return (
             answer
-            if observation == answer.observation
+            if observation is answer.observation or observation == answer.observation
             else replace(answer, observation=observation)
         )
 
     async def change(self, step: StepContext, observation: Observation) -> Observation:
         """What the agent reads instead."""
         raise NotImplementedError
+
+
+class FailureControl(SelectiveControl):
+    """Fails the calls that it strikes, in the form that their tool has for failures; nothing is done."""
+
+    allows_streaming: ClassVar[bool] = True
+
+    text: str
+    """What the calls fail with."""
+
+    @property
+    def message(self) -> str:
+        """What the agent is told."""
+        return self.text
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        return (re.escape(self.message),) if self.message else ()
+
+    async def strike(self, step: StepContext, next: Next) -> Answer:
+        return step.enforce(failure_of(step, self.message))
 
 
 def failure_of(step: StepContext, error: str) -> Observation:
@@ -278,7 +295,7 @@ def failure_of(step: StepContext, error: str) -> Observation:
     return toolkits.failure_of(step.tool, error, step.call.arguments, step.seed)
 
 
-def has_effect(step: StepContext, answer: Answer) -> bool:
+def has_effect(answer: Answer) -> bool:
     """Whether a tool changed something that an agent could find out; what controls keep and where shells stand
     is nothing of that."""
     change = answer.change

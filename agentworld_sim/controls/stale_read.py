@@ -18,7 +18,7 @@ class StaleRead(SelectiveControl):
     async def strike(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         turns = await step.history()
-        if has_effect(step, answer) or not turns:
+        if has_effect(answer) or not turns:
             return answer
         since = turns[-min(self.turns_ago, len(turns))]
         old = await next(replace(step, state=await step.state_at(since.parent)))

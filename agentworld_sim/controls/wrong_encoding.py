@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from agentworld_sim.controls.observation_parts import change_texts
 from agentworld_sim.controls.selective_control import AnswerControl
-from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import StepContext
 from agentworld_sim.types.turns import Observation
 
@@ -25,9 +24,8 @@ class WrongEncoding(AnswerControl):
                 return
         except LookupError:
             pass
-        raise UsageError(
-            f"encoding of the control {self.name!r} is {self.encoding!r}: give one that is not UTF-8, such as latin-1."
-        )
+        allowed = "give one that is not UTF-8, such as latin-1"
+        raise self.refusal("encoding", repr(self.encoding), allowed)
 
     async def change(self, step: StepContext, observation: Observation) -> Observation:
         return change_texts(

@@ -7,7 +7,6 @@ from typing import Any
 
 from agentworld_sim.controls.observation_parts import change_fields
 from agentworld_sim.controls.selective_control import AnswerControl
-from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import StepContext
 from agentworld_sim.types.turns import Observation
 
@@ -24,9 +23,7 @@ class WrongUnit(AnswerControl):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.factor in (0, 1):
-            raise UsageError(
-                f"factor of the control {self.name!r} is {self.factor}: give another than 0 and 1."
-            )
+            raise self.refusal("factor", self.factor, "give another than 0 and 1")
 
     def convert(self, name: str, value: Any) -> Any:
         """What stands there instead of a value."""

@@ -51,7 +51,7 @@ class Example:
     operations: Sequence[Mapping[str, Any]] | None = None
     """What it changed in records; `None` where that is not known."""
     records: str = ""
-    """The records that it is about, before it; one JSON object a line."""
+    """The records that matter for it, before it, as the model is shown those of its own call."""
 
     def to_prompt(self, *, with_operations: bool) -> PromptExample:
         """As a model is told it; with records and operations where it works on records."""

@@ -34,22 +34,23 @@ class Answer:
 
     def with_values(self, values: Mapping[str, Any]) -> Answer:
         """The same, with more values changed in the state."""
-        # Written out, because it is done at every call that a control counts.
-        change, merged = self.change, {**self.change.values, **values}
-        change = StateChange(
-            clock_us=change.clock_us,
-            files=change.files,
-            sessions=change.sessions,
-            values=merged,
-            seed=change.seed,
-        )
-        return Answer(self.observation, change, self.inner, self.exchanges)
+        return self._with(self.change.clock_us, {**self.change.values, **values})
 
     def with_delay(self, by_us: int) -> Answer:
         """The same, so much later on the world's clock."""
-        if not by_us:
-            return self
-        return replace(self, change=replace(self.change, clock_us=self.change.clock_us + by_us))
+        return self._with(self.change.clock_us + by_us, self.change.values)
+
+    def _with(self, clock_us: int, values: Mapping[str, Any]) -> Answer:
+        # Written out, because it is done at every call that a control counts.
+        before = self.change
+        change = StateChange(
+            clock_us=clock_us,
+            files=before.files,
+            sessions=before.sessions,
+            values=values,
+            seed=before.seed,
+        )
+        return Answer(self.observation, change, self.inner, self.exchanges)
 
     def then(self, later: Answer) -> Answer:
         """`later`, which was given on the state that this one leaves, with the changes of both."""
@@ -75,10 +76,10 @@ class PromptExample:
     reply: str
     """What the model should have written."""
     records: str = ""
-    """The records that mattered, one JSON object a line; empty where the model works on none."""
+    """The records that mattered, before it; empty where the model works on none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StepContext:
     """One call on its way to an engine, and what controls, engines and questions may look at beside it.
 
@@ -114,6 +115,13 @@ class StepContext:
     """Calls like this one, which a model is told with it; the likest last."""
     control: str = ""
     """Name of the control that is handling it."""
+
+    def for_control(self, control: Control) -> StepContext:
+        """The same, as a control is given it."""
+        # `replace` takes as long as all that most controls do with a call.
+        made = object.__new__(StepContext)
+        made.__dict__.update(self.__dict__, control=control.name)
+        return made
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -1,7 +1,4 @@
-"""A proxy in front of any OpenAI-compatible model server, and faults on the model calls that go through it.
-
-`ModelCallHandler` is the seam: what stands between an agent and its model, one around the other.
-"""
+"""A proxy in front of any OpenAI-compatible model server, and faults on the model calls that go through it."""
 
 import lazy_loader
 

@@ -3,39 +3,37 @@ middleware read the same definitions."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
-from agentworld_sim.errors import UsageError, nearest
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from agentworld_sim.errors import UsageError
+from agentworld_sim.scenario import read_yaml
 from agentworld_sim.types.json import canonical_json
 
 ModelFaultKind = Literal[
     "refusal", "empty", "malformed-call", "cut-stream", "slow-first-token", "rate-limit"
 ]
 
-_OWN: Mapping[str, Mapping[str, Any]] = {
-    "refusal": {"text": "I'm sorry, but I can't help with that."},
-    "cut-stream": {"pieces": 3},
-    "slow-first-token": {"seconds": 20.0},
-    "rate-limit": {"seconds": 20.0},
-}
-"""By kind: the fields that it alone takes, with their values where nothing is said."""
+REFUSAL = "I'm sorry, but I can't help with that."
+"""What a model says that refuses."""
+
+NO_JSON = '{"'
+"""The arguments of a malformed call: cut off where they begin."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFault:
+class ModelFault(BaseModel):
     """Strikes the calls that all its selectors select; by default every call."""
 
-    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     kind: ModelFaultKind
     """`refusal` says that it will not; `empty` says nothing; `malformed-call` calls a tool with arguments that
@@ -45,51 +43,26 @@ class ModelFault:
     """Of its own among the faults; its kind by default."""
     model: str = "*"
     """Name of the model, or a pattern (`*`, `?`, `[…]`)."""
-    nth: tuple[int, ...] = ()
+    nth: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(), strict=False)
     """Which of the calls that fit it strikes, in the order in which they come: the first is 1; all by
     default."""
-    every: int | None = None
-    """It strikes one in so many of the calls that fit: the last of each."""
-    probability: float = 1.0
+    probability: float = Field(default=1.0, gt=0, le=1)
     """How likely it strikes a call that is left; drawn from what the call asks, not from when it comes."""
-    times: int | None = None
+    times: int | None = Field(default=None, ge=1)
     """The most calls it strikes; all by default."""
-    text: str | None = None
-    """What a refusal says."""
-    seconds: float | None = None
-    """Before the first token of a slow reply, or until a rate limit lets calls through again; 20 by default."""
-    pieces: int | None = None
-    """How many events of a stream come before it is cut; 3 by default. Of a reply in one piece, half comes."""
+    seconds: float = Field(default=20.0, ge=0)
+    """Before the first token of a slow reply, or until a rate limit lets calls through again."""
 
-    def __post_init__(self) -> None:
-        """Fills in what was left out.
+    @field_validator("seconds")
+    @classmethod
+    def _only_where_it_waits(cls, seconds: float, given: ValidationInfo) -> float:
+        if given.data.get("kind", "rate-limit") not in ("slow-first-token", "rate-limit"):
+            text = "nothing here; slow-first-token and rate-limit alone take it"
+            raise PydanticCustomError("allowed", "{text}", {"text": text})
+        return seconds
 
-        Raises:
-            UsageError: there is no such kind, it does not take a field, or it could never strike.
-        """
-        kinds = get_args(ModelFaultKind)
-        if self.kind not in kinds:
-            raise UsageError(
-                f"there is no model fault {self.kind!r}.{nearest(self.kind, kinds)} There are:"
-                f" {', '.join(kinds)}."
-            )
+    def model_post_init(self, context: object, /) -> None:
         object.__setattr__(self, "name", self.name or self.kind)
-        own = _OWN.get(self.kind, {})
-        for field in ("text", "seconds", "pieces"):
-            if field in own and getattr(self, field) is None:
-                object.__setattr__(self, field, own[field])
-            elif field not in own and getattr(self, field) is not None:
-                raise self._refusal(field, f"{self.kind} takes no {field!r}")
-        for field, least in {"every": 1, "times": 1, "pieces": 0, "seconds": 0}.items():
-            if (value := getattr(self, field)) is not None and value < least:
-                raise self._refusal(field, f"found {value}; give {least} or more")
-        if any(number < 1 for number in self.nth):
-            raise self._refusal("nth", "the first call is number 1")
-        if not 0 < self.probability <= 1:
-            raise self._refusal("probability", "give more than 0 and at most 1")
-
-    def _refusal(self, field: str, why: str) -> UsageError:
-        return UsageError(f"{field} of the model fault {self.name!r}: {why}.")
 
 
 class FaultSchedule:
@@ -105,14 +78,13 @@ class FaultSchedule:
             UsageError: there are none, or two have one name.
         """
         self.faults = tuple(faults)
-        names = [fault.name for fault in self.faults]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None or not names:
-            raise UsageError(
-                f"two model faults are named {twice!r}. Give one a `name` of its own."
-                if twice
-                else "no model faults are given: nothing could ever strike."
-            )
+        if not self.faults:
+            raise UsageError("no model faults are given: nothing could ever strike.")
+        for name, count in Counter(fault.name for fault in self.faults).items():
+            if count > 1:
+                raise UsageError(
+                    f"two model faults are named {name!r}. Give one a `name` of its own."
+                )
         self._seed = seed
         self._lock = threading.Lock()
         self._fitting: Counter[str] = Counter()
@@ -126,29 +98,8 @@ class FaultSchedule:
         Raises:
             UsageError: it cannot be read; the message names the fault.
         """
-        import yaml
-        from pydantic import TypeAdapter, ValidationError
-
-        try:
-            document: object = yaml.safe_load(path.read_text(encoding="utf-8"))
-            # As JSON: a list is right where the fault has a tuple.
-            read = TypeAdapter(_FaultFile).validate_json(json.dumps(document, default=str))
-            return cls(read.faults, seed=read.seed)
-        except OSError as error:
-            raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise UsageError(f"{str(path)!r} is no YAML: {error}") from None
-        except ValidationError as error:
-            first = error.errors()[0]
-            *place, last = first["loc"] or ("the file",)
-            known = [one.name for one in dataclasses.fields(ModelFault if place else _FaultFile)]
-            hint = f"{nearest(str(last), known)} There are: {', '.join(known)}."
-            where = ".".join(str(part) for part in (*place, last))
-            raise UsageError(
-                f"{str(path)!r}: {where}: {first['msg']}.{'' if last in known else hint}"
-            ) from None
-        except UsageError as error:
-            raise UsageError(f"{str(path)!r}: {error}") from None
+        read = read_yaml(path, _FaultFile)
+        return cls(read.faults, seed=read.seed)
 
     @property
     def struck(self) -> Mapping[str, int]:
@@ -181,17 +132,15 @@ class FaultSchedule:
         return None
 
     def _strikes(self, fault: ModelFault, call: str) -> bool:
-        number = self._fitting[fault.name]
         if fault.times is not None and self._struck[fault.name] >= fault.times:
             return False
-        if (fault.nth and number not in fault.nth) or (fault.every and number % fault.every):
+        if fault.nth and self._fitting[fault.name] not in fault.nth:
             return False
         return Random(f"{self._seed}/{fault.name}/{call}").random() < fault.probability
 
 
-@dataclass(frozen=True)
-class _FaultFile:
-    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
+class _FaultFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     faults: list[ModelFault]
     seed: int = 0

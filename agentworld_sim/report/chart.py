@@ -15,23 +15,16 @@ COLOURS = 6
 Line = Sequence[tuple[float, float]]
 
 
-def chart(
-    title: str,
-    labels: tuple[str, str],
-    lines: Mapping[str, Line],
-    *,
-    most_x: float = 100,
-    even: bool = False,
-) -> Markup:
+def chart(title: str, across: str, up: str, lines: Mapping[str, Line]) -> Markup:
     """A figure whose heights are percent.
 
     Args:
         title: Above it.
-        labels: What is across, and what is up.
+        across: What the widths are; they end at 100 or at the widest point.
+        up: What the heights are.
         lines: Legend to points.
-        most_x: Where it ends at the right.
-        even: Whether a line shows where both values are equal.
     """
+    most_x = max([100.0, *(x for points in lines.values() for x, _ in points)])
 
     def place(x: float, y: float) -> tuple[float, float]:
         return LEFT + (WIDTH - LEFT - 16) * x / most_x, TOP + (HEIGHT - 2 * TOP) * (1 - y / 100)
@@ -45,12 +38,12 @@ def chart(
     def text(content: str, x: float, y: float, anchor: str) -> Markup:
         return tag("text", content, x=f"{x:.0f}", y=f"{y:.0f}", text_anchor=anchor)
 
-    drawn = [path([(0, 0), (100, 100)], "grid even")] if even else []
+    drawn: list[Markup] = []
     for share in (0, 25, 50, 75, 100):
-        across, up = place(most_x * share / 100, share)
+        x, y = place(most_x * share / 100, share)
         drawn.append(path([(0, share), (most_x, share)], "grid"))
-        drawn.append(text(f"{share}", LEFT - 5, up + 4, "end"))
-        drawn.append(text(f"{most_x * share / 100:,.0f}", across, HEIGHT + 8, "middle"))
+        drawn.append(text(f"{share}", LEFT - 5, y + 4, "end"))
+        drawn.append(text(f"{most_x * share / 100:,.0f}", x, HEIGHT + 8, "middle"))
     kinds = [f"series-{number % COLOURS}" for number in range(len(lines))]
     drawn += [path(points, kind) for points, kind in zip(lines.values(), kinds, strict=True)]
     legend = [
@@ -62,7 +55,7 @@ def chart(
         drawn,
         viewBox=f"0 0 {WIDTH} {HEIGHT + 12}",
         role="img",
-        aria_label=f"{title}: {labels[1]}",
+        aria_label=f"{title}: {up}",
     )
-    right, above = (tag("div", label, class_="soft") for label in labels)
-    return tag("figure", tag("b", title), above, picture, right, tag("ul", legend, class_="legend"))
+    below, above = (tag("div", label, class_="soft") for label in (across, up))
+    return tag("figure", tag("b", title), above, picture, below, tag("ul", legend, class_="legend"))

@@ -10,8 +10,8 @@ from agentworld_sim.checks import Check, CheckInput, judge_all, require_accepted
 from agentworld_sim.controls import Control, control_values, failure_of
 from agentworld_sim.controls.control_list import (
     OBEDIENCE,
+    ControlList,
     control_failure,
-    instruction_of,
     obedient_observation,
     offered_tools,
 )
@@ -42,7 +42,7 @@ class Pipeline:
         open_live: Callable[[Engine], Awaitable[EngineSession]],
         bound: Callable[[str], tuple[ToolSpec, Engine]],
         checks: Sequence[Check],
-        controls: Sequence[Control],
+        controls: ControlList,
     ) -> None:
         """
         Args:
@@ -50,7 +50,7 @@ class Pipeline:
             open_live: Gives the live session of an engine on the context's state.
             bound: The tool of a name as bound, and its engine; raises if it may not be answered.
             checks: Rules that an engine's answer must pass.
-            controls: In order, the outermost first.
+            controls: Those of the world.
 
         Raises:
             UnknownToolError: there is no such tool.
@@ -59,8 +59,9 @@ class Pipeline:
             ControlFailure: a control raised.
         """
         call, self._listing = context.call, context.tools
-        if controls:
-            self._listing = offered_tools(controls, context.tools, context.state)
+        self._controls = controls.at(context.state)
+        if self._controls:
+            self._listing = offered_tools(self._controls, context.tools, context.state)
         # What is not offered may still be called: a control says what becomes of it.
         tool = self._listing.get(call.name)
         self._own: tuple[ToolSpec, Engine] | None = None
@@ -68,10 +69,10 @@ class Pipeline:
             self._own = bound(call.name)
         tool = tool or bound(call.name)[0]
         check_arguments(tool, call.arguments)
-        if context.on_delta and not all(control.allows_streaming for control in controls):
+        if context.on_delta and not all(control.allows_streaming for control in self._controls):
             # What a control changes afterwards shall not be read before.
             context = replace(context, on_delta=None)
-        self._step = replace(context, tool=tool, instruction=instruction_of(controls))
+        self._step = replace(context, tool=tool, instruction=controls.instruction_at(context.state))
         self.engine = self._own[1].name if self._own else ""
         """Name of the engine that the tool is bound to; empty for a tool that only a control knows."""
         self.altered = False
@@ -79,7 +80,6 @@ class Pipeline:
         self._open_live = open_live
         self._bound = bound
         self._checks = checks
-        self._controls = controls
         self._verdicts: tuple[CheckVerdict, ...] = ()
         self._exchanges: tuple[Exchange, ...] = ()
         self._passed_on: list[BaseException] = []
@@ -134,7 +134,7 @@ class Pipeline:
             return answer
 
         try:
-            answer = cast("object", await control.handle(replace(step, control=control.name), next))
+            answer = cast("object", await control.handle(step.for_control(control), next))
         except Exception as error:
             if any(error is one for one in self._passed_on):
                 raise
@@ -226,10 +226,14 @@ class Pipeline:
             # It failed, and a control went on without it.
             return True
         if live is None:
-            # It did not answer. What time it is, it learns with the next call.
+            # It did not answer.
             live = StateChange(clock_us=change.clock_us)
-        return replace(change, values=_without_controls(change)) != replace(
-            live, values=_without_controls(live)
+        # That it is later, it learns with the next call.
+        return (
+            change.clock_us < live.clock_us
+            or (change.files, change.sessions, change.seed)
+            != (live.files, live.sessions, live.seed)
+            or _without_controls(change) != _without_controls(live)
         )
 
 

@@ -12,7 +12,10 @@ from ._content import (
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
 )
-from ._control_files import read_controls as read_controls
+from ._control_files import (
+    read_controls as read_controls,
+    read_yaml as read_yaml,
+)
 from ._instruction import (
     CompiledInstruction as CompiledInstruction,
     compile_instruction as compile_instruction,

@@ -17,6 +17,8 @@ class ControlProfile:
     """What an agent meets, in a sentence."""
     controls: tuple[Mapping[str, Any], ...]
     """As a scenario writes them; the name of each is its kind, if it gives none."""
+    signs: Mapping[str, str]
+    """Patterns of what an agent was told that met it: of a `failure`, or of any `answer`."""
 
 
 @cache
@@ -27,5 +29,6 @@ def control_profiles() -> Mapping[str, ControlProfile]:
     text = files("agentworld_sim.scenario").joinpath("profiles.yaml").read_text("utf-8")
     read = cast("Mapping[str, Any]", yaml.safe_load(text))
     return {
-        name: ControlProfile(one["summary"], tuple(one["controls"])) for name, one in read.items()
+        name: ControlProfile(one["summary"], tuple(one["controls"]), one.get("signs", {}))
+        for name, one in read.items()
     }

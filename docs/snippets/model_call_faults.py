@@ -5,7 +5,7 @@ from agentworld_graphs import ModelCallFaults, ScriptedChatModel
 from agentworld_sim.proxy import FaultSchedule, ModelFault
 
 faults = FaultSchedule(
-    [ModelFault(kind="rate-limit", nth=(1,)), ModelFault(kind="refusal", nth=(3,), text="No.")]
+    [ModelFault(kind="rate-limit", nth=(1,)), ModelFault(kind="refusal", nth=(3,))]
 )
 agent = create_agent(
     ScriptedChatModel(script=["Paris."]),

@@ -21,9 +21,6 @@ ANSWER_SECONDS = 50.0
 TOKEN_VARIABLES = ("AGENTWORLD_MCP_TOKEN", "AGENTWORLD_MCP_TOKENS")
 """One token, and principals with their tokens as a JSON object."""
 
-OPERATOR_VARIABLES = ("AGENTWORLD_OPERATOR_TOKEN", "AGENTWORLD_OPERATOR_TOKENS")
-"""The same for those who switch controls over HTTP."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTarget:

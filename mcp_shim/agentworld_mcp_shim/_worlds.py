@@ -192,12 +192,12 @@ async def _with_controls(world: World, controls: Sequence[Mapping[str, Any]]) ->
 
 
 def _means(choice: WorldChoice) -> _Means:
-    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.scenario import Scenario, read_controls
     from agentworld_sim.store import MemoryStore
     from agentworld_sim.store.home import open_store
     from agentworld_sim.world import World
 
-    controls = () if choice.controls is None else _read_controls(choice.controls)
+    controls = () if choice.controls is None else read_controls(choice.controls)
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
     if choice.seed_from is not None:
         scenario = with_recorded_records(scenario, choice.seed_from)
@@ -219,17 +219,6 @@ def _means(choice: WorldChoice) -> _Means:
         engines = [ReplayEngine(cassette, volatile=choice.volatile, path=choice.replay)]
     store = MemoryStore() if choice.memory else open_store(choice.store)
     return _Means(World, scenario, store, model, engines, controls)
-
-
-def _read_controls(path: Path) -> Sequence[Mapping[str, Any]]:
-    from agentworld_sim.scenario import read_controls
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"--controls {str(path)!r} cannot be read: {reason}.") from None
-    return read_controls(text, source=str(path))
 
 
 def with_recorded_records(scenario: Scenario | None, path: Path) -> Scenario:

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from agentworld_sim.bench.computed_worlds import record
 from agentworld_sim.bench.labels import labels_of
-from agentworld_sim.bench.predict import Prediction, SessionPlayer, operations_of
+from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of
 from agentworld_sim.bench.scores import score
 from agentworld_sim.bench.transitions import (
     RecordedCall,
@@ -67,12 +67,10 @@ class Oracle:
         return ImaginedValue(question.read(text), "imagined")
 
 
-async def play(
-    truth: Sequence[Transition], oracle: Oracle, *, whole: bool = False
-) -> list[Prediction]:
+async def play(truth: Sequence[Transition], oracle: Oracle, *, whole: bool = False) -> list[Row]:
     async with SessionPlayer.open(truth[0].session, oracle) as player:
         answers = player.predict_all() if whole else player.predict_each(truth)
-        return [prediction async for _, prediction in answers]
+        return [row async for row in answers]
 
 
 def test_enough_is_recorded_of_every_kind() -> None:

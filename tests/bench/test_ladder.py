@@ -72,6 +72,18 @@ async def test_all_rungs_are_asked_the_same_calls_and_nothing_twice(
     assert found["look-up"][0].signals is None
 
 
+def test_examples_show_records_by_table_as_questions_do(shop: TransitionSet) -> None:
+    created, shown, closed, _, deleted = list(examples_from(shop.transitions()))[:5]
+    old = '{"order_id":"4711","article":"cup","status":"open"}'
+    new = '{"order_id":"8154","article":"pot","status":"open"}'
+    assert created.records == "orders (0 records, named by order_id)"
+    assert closed.records == f"orders (1 record, named by order_id)\n{old}"
+    assert deleted.records == f"orders (1 record, named by order_id)\n{new}"
+    assert shown.records.startswith(
+        f"orders (2 records, named by order_id)\n{old}\n{new}\n\nsettings"
+    )
+
+
 async def test_a_look_up_refuses_what_was_never_recorded(
     shop: TransitionSet, tmp_path: Path
 ) -> None:

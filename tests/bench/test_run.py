@@ -16,6 +16,7 @@ from agentworld_sim.bench import run as runs
 from agentworld_sim.bench.make import make
 from agentworld_sim.bench.predict import operations_of
 from agentworld_sim.bench.run import Row, figure, figures_of, read_run
+from agentworld_sim.bench.scores import Score
 from agentworld_sim.bench.transitions import Transition, TransitionSet
 from agentworld_sim.cli import cli
 from agentworld_sim.errors import ModelUnavailable, UsageError
@@ -175,12 +176,13 @@ async def test_figures_are_shown_by_label(transitions: list[Transition], tmp_pat
     assert figures["right, a call that fails"].count == 1
     assert figures["right, a call that fails"].share == 0.0
     assert figures["right, a table with one record"].count == 1
-    runner = CliRunner()
-    arguments = ["bench", "report", str(output), "--label", "a call that fails", "--json"]
-    told = json.loads(runner.invoke(cli, arguments, catch_exceptions=False).output)["run"]
-    assert told["right"]["count"] == 1
-    arguments[4] = "a call that fail"
-    assert "Did you mean 'a call that fails'" in runner.invoke(cli, arguments).output
+    # Two files of one name are two columns.
+    other = tmp_path / "other" / "run.jsonl"
+    other.parent.mkdir()
+    other.write_bytes(output.read_bytes())
+    arguments = ["bench", "report", str(output), str(other), "--json"]
+    told = json.loads(CliRunner().invoke(cli, arguments, catch_exceptions=False).output)
+    assert [*told] == [str(output), str(other)]
 
 
 def test_figures_draw_sessions_not_calls() -> None:
@@ -190,6 +192,32 @@ def test_figures_draw_sessions_not_calls() -> None:
     assert wide.share == narrow.share == 50.0
     assert wide.high - wide.low > narrow.high - narrow.low
     assert figure([]).count == 0
+
+
+def test_sessions_that_all_agree_leave_room_for_doubt() -> None:
+    # Clopper and Pearson's interval of 0 of 30 ends at 11.57 %.
+    never, always = (
+        figure((f"task {number}", holds) for number in range(30)) for holds in (False, True)
+    )
+    assert (never.low, round(never.high, 2)) == (0.0, 11.57)
+    assert (round(always.low, 2), always.high) == (88.43, 100.0)
+
+
+def test_figures_by_hand() -> None:
+    def row(place: int, value: bool, state: bool, **more: Any) -> Row:
+        score = Score(text=value, value=value, form=value, state=state, changed=1, **more)
+        return Row(id=f"a/{place}", session="a", tool="t", side="known", score=score)
+
+    rows = [row(place, True, True) for place in range(5)]
+    found = figures_of([*rows, row(5, True, False), row(6, True, True, state_known=False)])
+    assert (found["right"].share, found["right"].count) == (600 / 7, 7)
+    # Where nobody knows the state, no corruption can be seen.
+    assert (found["silent corruption of answers"].share, found["state"].count) == (100 / 6, 6)
+    name = "sessions whose first 5 calls are right"
+    assert found[name].share == 100.0
+    assert name not in figures_of(rows[:4] + rows[:4]), "a call of two seeds is one call"
+    twice = figures_of([*rows, row(2, False, True)])
+    assert (twice[name].share, twice[name].count) == (0.0, 1)
 
 
 def test_the_command_asks_reports_and_calibrates(

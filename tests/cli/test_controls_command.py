@@ -14,15 +14,6 @@ from agentworld_sim.scenario import control_profiles
 from tests.cli.in_process import run_command
 from tests.controls.records import ITEMS, records
 
-CASSETTE = """\
-agentworld_cassette: 2
-model: true
-answers:
-- tool: send
-  arguments: {to: ann}
-  answer: {text: 503 Service Unavailable, is_error: true}
-"""
-
 
 def command(*arguments: str) -> CompletedProcess[str]:
     return run_command(("controls", *arguments), environment=os.environ)
@@ -65,17 +56,11 @@ async def test_a_profile_is_proposed_by_what_a_trajectory_shows(tmp_path: Path) 
     assert (found["profile"], len(found["evidence"])) == ("rate-limited", 1)
 
 
-def test_a_profile_is_proposed_by_what_a_cassette_shows(tmp_path: Path) -> None:
-    (tmp_path / "run.yaml").write_text(CASSETTE)
-    assert command("suggest", str(tmp_path / "run.yaml")).stdout.startswith("flaky-api\n")
-
-
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("run.jsonl", None, "cannot be read (No such file or directory)"),
+        ("run.jsonl", None, "does not exist"),
         ("run.jsonl", "nothing\n", "line 1: not a turn"),
-        ("run.yaml", "a: 1\n", "is no cassette of this library"),
     ],
 )
 def test_a_file_that_holds_no_calls_is_said(

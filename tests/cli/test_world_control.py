@@ -30,10 +30,10 @@ def control(tmp_path: Path) -> Control:
 
 
 def test_controls_are_added_listed_and_removed(control: Control) -> None:
-    said = control("add", "fault", "name=busy", "tool=bash", "error=503", "nth=[1, 2]")
+    said = control("add", "fault", "name=busy", "tool=bash", "error=503 Gone", "nth=[1, 2]")
     assert said.returncode == 0, said.stderr
     assert json.loads(control("list", "--json").stdout) == [
-        {"kind": "fault", "name": "busy", "tool": "bash", "error": "503", "nth": [1, 2]}
+        {"kind": "fault", "name": "busy", "tool": "bash", "error": "503 Gone", "nth": [1, 2]}
     ]
     assert '"busy"' in control("list").stdout
     assert (

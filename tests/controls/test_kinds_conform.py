@@ -14,6 +14,7 @@ from agentworld_sim.controls import Next, StepContext
 from agentworld_sim.controls.control_list import BUILTIN_KINDS
 from agentworld_sim.scenario import declared_controls
 from agentworld_sim.testing import check_control
+from tests.controls.controls_page import PAGE, document
 from tests.controls.records import (
     ENGINE,
     ITEMS,
@@ -80,7 +81,16 @@ SHELL_CALLS = [
 
 @pytest.mark.parametrize(
     "kind",
-    ["disk-full", "read-only", "lost-write", "duplicated-write", "stale-read", "wrong-encoding"],
+    [
+        "disk-full",
+        "read-only",
+        "lost-write",
+        "duplicated-write",
+        "stale-read",
+        "wrong-encoding",
+        "slow-answer",
+        "clock-skew",
+    ],
 )
 async def test_a_kind_decides_by_the_step_alone_on_a_machine(kind: str) -> None:
     scenario = Scenario.model_validate({"name": "m", "domains": ["terminal"]})
@@ -120,3 +130,9 @@ async def test_a_description_that_changes_is_found_out() -> None:
 
     with pytest.raises(AssertionError, match="`describe` says something else"):
         await check_control(Talking(), CALLS[:1], scenario=records_scenario(), engines=[ENGINE])
+
+
+def test_the_page_is_made_from_the_kinds() -> None:
+    assert PAGE.read_text(encoding="utf-8") == document(), (
+        "run: python -m tests.controls.controls_page"
+    )

@@ -25,7 +25,7 @@ from agentworld_sim import (
     World,
     WorldState,
 )
-from agentworld_sim.controls import Next
+from agentworld_sim.controls import Next, SlowAnswer
 from agentworld_sim.errors import ControlFailure, EngineFailure
 from agentworld_sim.types import Conditions, FileTree, MemoryBlobs
 from agentworld_sim.types.conditions import PREFIX
@@ -294,7 +294,7 @@ async def test_a_condition_holds_for_one_call_or_from_then_on_and_the_engine_obe
         assert [await said(world, READ), await said(world, READ)] == ["the network is down"] * 2
 
 
-async def test_a_condition_for_one_call_is_answered_by_the_live_session() -> None:
+async def test_a_condition_for_one_call_and_a_delay_leave_the_live_session() -> None:
     opened: list[str] = []
 
     class Counting(FunctionEngine):
@@ -306,6 +306,9 @@ async def test_a_condition_for_one_call_is_answered_by_the_live_session() -> Non
     async with await notes(Offline(), engine=engine) as world:
         assert [await said(world, READ), await said(world, READ)] == ["the network is down", ""]
         assert opened == ["opened"]
+    async with await notes(SlowAnswer(name="slow"), engine=engine) as world:
+        assert [await said(world, READ), await said(world, READ)] == ["", ""]
+        assert opened == ["opened"] * 2, "a later clock is nothing that a session must know of"
 
 
 class Sealed(Control):

@@ -13,6 +13,7 @@ from langchain_core.tools import tool
 
 from agentworld_graphs import ModelCallFaults, ScriptedChatModel
 from agentworld_sim.proxy import FaultSchedule, ModelFault
+from agentworld_sim.proxy.model_faults import REFUSAL
 
 
 @tool
@@ -41,13 +42,13 @@ async def test_messages_of_the_model_are_refusals_nothing_and_malformed_calls(
     asynchronous: bool,
 ) -> None:
     made, struck = agent(
-        ModelFault(kind="refusal", nth=(1,), text="No."),
+        ModelFault(kind="refusal", nth=(1,)),
         ModelFault(kind="empty", nth=(2,)),
         ModelFault(kind="malformed-call", nth=(3,)),
         ModelFault(kind="slow-first-token", nth=(4,), seconds=0.001),
     )
     said = [await ask(made, asynchronous) for _ in range(5)]
-    assert [one.text for one in said] == ["No.", "", "", "the answer", "the answer"]
+    assert [one.text for one in said] == [REFUSAL, "", "", "the answer", "the answer"]
     (call,) = said[2].invalid_tool_calls
     assert (call["name"], call["args"]) == ("search", '{"')
     assert set(struck.schedule.struck.values()) == {1}

@@ -8,13 +8,13 @@ FIGURE = {"share": 50.0, "low": 25.0, "high": 75.0, "count": 4}
 
 QUESTIONS: dict[str, dict[str, Any]] = {
     "task_1/0": {
-        "tool": "close_order",
+        "name": "close_order",
         "arguments": {"order_id": "<4711>"},
         "text": '{"status": "closed"}',
         "is_error": False,
         "changes": {"orders": {"4711": {"status": "closed"}}},
     },
-    "task_2/0": {"tool": "show_order", "arguments": {}, "text": "gone", "is_error": True, "changes": {}},
+    "task_2/0": {"name": "show_order", "arguments": {}, "text": "gone", "is_error": True, "changes": {}},
 }  # fmt: skip
 
 
@@ -23,6 +23,7 @@ def row(name: str, *, side: str, text: str, right: bool, **more: Any) -> dict[st
         "id": name,
         "side": side,
         "text": text,
+        "is_error": False,
         "changes": {},
         "refused": "",
         "replies": [],
@@ -37,7 +38,7 @@ def rung(name: str, *rows: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
         "name": name,
         "adds": f"What {name} adds.",
-        "figures": {side: {"right": FIGURE, "state, 1 field changed": FIGURE} for side in ("known", "unseen")},
+        "figures": {f"{name}, {side} tools": FIGURE for side in ("known", "unseen") for name in ("right", "state, 1 field changed")},
         "right": 50.0,
         "cost": {"requests": 1.5, "tokens written": 1234.0},
         "auroc": None,

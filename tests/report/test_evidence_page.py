@@ -19,11 +19,12 @@ def test_rungs_stand_beside_each_other_with_intervals() -> None:
     assert read.text.count("Right, in percent") == 1
 
 
-def test_what_models_said_is_no_markup_and_what_differs_is_marked() -> None:
+def test_what_models_said_is_no_markup_and_errors_are_said() -> None:
     text = evidence_page({"one": evidence()})
     assert "<script>" not in text
     assert "Hm &lt;script&gt;" in text
-    assert "<del>closed</del><ins>&lt;b&gt;open&lt;/b&gt;</ins>" in text
+    assert "&lt;b&gt;open&lt;/b&gt;" in text
+    assert "(error) gone" in text
     assert '<details class="case known failed silent">' in text
 
 

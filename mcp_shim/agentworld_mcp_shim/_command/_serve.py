@@ -33,7 +33,7 @@ def _http_settings(
     operator_token_file: Path | None,
     **options: Any,
 ) -> HttpSettings | None:
-    from agentworld_mcp_shim._settings import OPERATOR_VARIABLES, TOKEN_VARIABLES, HttpSettings
+    from agentworld_mcp_shim._settings import TOKEN_VARIABLES, HttpSettings
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if http_address is None:
@@ -43,7 +43,7 @@ def _http_settings(
                 " --world-ttl, --max-worlds and --max-concurrent are about serving over HTTP. Say where"
                 " with --http PORT."
             )
-        for name in (*TOKEN_VARIABLES, *OPERATOR_VARIABLES):
+        for name in TOKEN_VARIABLES:
             # Not for the processes that we start.
             os.environ.pop(name, None)
         return None
@@ -52,7 +52,7 @@ def _http_settings(
 
     host, port = parsed_address(http_address)
     tokens = found_tokens(token_file, os.environ)
-    operators = found_tokens(operator_token_file, os.environ, variables=OPERATOR_VARIABLES)
+    operators = found_tokens(operator_token_file, {})
     if tokens.keys() & operators.keys():
         raise UsageError(
             "an operator has the same token as a client, so that an agent could switch its own controls."
@@ -101,7 +101,7 @@ _http_options = option_group(
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Let those with a token in FILE switch controls at /operator/worlds; written as for"
-        " --token-file. Or AGENTWORLD_OPERATOR_TOKEN. No client may.",
+        " --token-file. No client may.",
     ),
     click.option(
         "--allow-host",

@@ -14,6 +14,8 @@ from typing import cast
 from agentworld_mcp_shim._settings import TOKEN_VARIABLES
 from agentworld_sim.errors import UsageError
 
+ONE_TOKEN, MANY_TOKENS = TOKEN_VARIABLES
+
 ONE_PRINCIPAL = "default"
 """Who has the only token."""
 
@@ -21,14 +23,8 @@ MIN_TOKEN = 16
 """Characters; a shorter one can be guessed."""
 
 
-def found_tokens(
-    file: Path | None,
-    environment: MutableMapping[str, str],
-    *,
-    variables: tuple[str, str] = TOKEN_VARIABLES,
-) -> dict[str, str]:
-    """Principal by the hash of its token, from the file and the environment, where `variables` hold one
-    token, and many as a JSON object.
+def found_tokens(file: Path | None, environment: MutableMapping[str, str]) -> dict[str, str]:
+    """Principal by the hash of its token, from the file and the environment.
 
     The variables are taken out of `environment`: no process that we start is given them.
 
@@ -36,24 +32,23 @@ def found_tokens(
         UsageError: the file can be read by others, or something in it is no token. The message never
             has the token.
     """
-    one_token, many_tokens = variables
     tokens: dict[str, str] = {}
     if file is not None:
         for number, line in enumerate(_lines(file), 1):
             principal, _, token = line.strip().partition(" ")
             if principal and not principal.startswith("#"):
                 _add(tokens, principal, token.strip(), f"line {number} of {file}")
-    many = environment.pop(many_tokens, "")
+    many = environment.pop(MANY_TOKENS, "")
     if many:
-        for principal, token in _object(many, many_tokens).items():
-            _add(tokens, principal, token, many_tokens)
-    one = environment.pop(one_token, "")
+        for principal, token in _object(many).items():
+            _add(tokens, principal, token, MANY_TOKENS)
+    one = environment.pop(ONE_TOKEN, "")
     if one:
-        _add(tokens, ONE_PRINCIPAL, one, one_token)
+        _add(tokens, ONE_PRINCIPAL, one, ONE_TOKEN)
     if file is not None and not tokens:
         raise UsageError(
             f"the token file {file} has no tokens. Each line is: PRINCIPAL TOKEN. Without tokens, leave"
-            " the option out."
+            " --token-file out."
         )
     return tokens
 
@@ -116,7 +111,7 @@ def _lines(file: Path) -> list[str]:
         raise UsageError(f"the token file {file} cannot be read: {reason}.") from None
 
 
-def _object(text: str, variable: str) -> dict[str, str]:
+def _object(text: str) -> dict[str, str]:
     try:
         given: object = json.loads(text)
     except ValueError:
@@ -124,7 +119,7 @@ def _object(text: str, variable: str) -> dict[str, str]:
     named = cast("dict[str, object]", given) if isinstance(given, dict) else {}
     if not named or not all(isinstance(token, str) for token in named.values()):
         raise UsageError(
-            f"{variable} is not a JSON object of principals and their tokens, such as"
+            f"{MANY_TOKENS} is not a JSON object of principals and their tokens, such as"
             ' {"ci": "…", "alice": "…"}.'
         )
     return cast("dict[str, str]", named)

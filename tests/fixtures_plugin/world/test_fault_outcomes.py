@@ -72,26 +72,25 @@ def test_what_gives_up_or_fails_otherwise_has_not(sim: SimWorld, after: tuple[st
     fault = sim.fail("bash", error="no", times=1)
     bash(sim, "ls", *after)
     said = problem(lambda: sim.assert_recovered(fault))
-    assert "did not recover from 'fault-1' by a later call of 'bash'" in said
-    assert "none that succeeded came after #1." in said
+    assert "did not recover from 'fault-1': no call of 'bash' succeeded after #1" in said
 
 
 def test_a_success_before_the_strike_is_no_recovery(sim: SimWorld) -> None:
     bash(sim, "ls")
     fault = sim.fail("bash", error="no")
     bash(sim, "ls")
-    assert "came after #2." in problem(lambda: sim.assert_recovered(fault))
+    assert "succeeded after #2" in problem(lambda: sim.assert_recovered(fault))
 
 
 def test_another_tool_can_count_as_recovery(sim: SimWorld) -> None:
     fault = sim.fail("bash", error="no")
     bash(sim, "cat README.md")
     said = problem(lambda: sim.assert_recovered(fault, by="Read"))
-    assert "by a call of 'Read'" in said
+    assert "no call of 'Read'" in said
     sim.call("Read", file_path="/srv/app/README.md")
     sim.assert_recovered(fault, by="Read")
     sim.assert_recovered(fault, by=("Read", {"file_path": "/srv/app/README.md"}))
-    assert "by a call of 'Read'" in problem(
+    assert "no call of 'Read'" in problem(
         lambda: sim.assert_recovered(fault, by=("Read", {"file_path": "/other"}))
     )
     with pytest.raises(UsageError):

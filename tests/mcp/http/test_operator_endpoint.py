@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +90,6 @@ def test_an_operator_needs_a_token_that_no_client_has(shim: Shim, operators: Pat
     assert done.returncode == 2
     assert "an operator has the same token as a client" in done.stderr
     assert TOKEN not in done.stderr
-
-
-async def test_the_token_of_the_environment_is_taken_out_of_it(serve: Serve) -> None:
-    served = serve(environment={"AGENTWORLD_OPERATOR_TOKEN": TOKEN})
-    assert operate(served, "GET", "worlds").status_code == 200
-    assert TOKEN not in os.environ.values()
 
 
 async def test_every_world_is_given_the_controls_of_a_file(serve: Serve, tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from agentworld_sim import Observation, ToolCall
-from agentworld_sim.controls.suggestions import SIGNS, TEXTS, suggest_profiles
 from agentworld_sim.scenario import control_profiles
-from tests.controls.controls_page import PAGE, document
+from agentworld_sim.scenario.suggestions import suggest_profiles
 from tests.controls.records import ITEMS, REPORT_CALL, adding, ordering, records
 
 Calls = Sequence[tuple[ToolCall, Observation]]
@@ -96,9 +95,7 @@ def test_the_profile_with_most_evidence_comes_first() -> None:
 
 
 def test_what_is_proposed_exists() -> None:
-    assert {*SIGNS, *TEXTS, "paginated-api", "partial-batches", "eventual-consistency"} <= set(
-        control_profiles()
-    )
+    assert {"paginated-api", "partial-batches", "eventual-consistency"} <= set(control_profiles())
 
 
 @pytest.mark.parametrize(
@@ -110,9 +107,3 @@ async def test_an_agent_under_a_profile_is_proposed_that_profile(profile: str) -
             await world.step(call)
         calls = [(turn.call, turn.observation) for turn in await world.trajectory()]
     assert profile in [one.profile for one in suggest_profiles({"run": calls})]
-
-
-def test_the_page_is_made_from_the_kinds() -> None:
-    assert PAGE.read_text(encoding="utf-8") == document(), (
-        "run: python -m tests.controls.controls_page"
-    )

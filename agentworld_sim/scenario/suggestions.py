@@ -7,29 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.types.json import canonical_json
+from agentworld_sim.scenario._profiles import control_profiles
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
-
-SIGNS = {
-    "rate-limited": r"\b429\b|rate.?limit|too many requests|retry-after",
-    "out-of-quota": r"quota (?:is )?(?:exceeded|exhausted|reached)",
-    "expired-session": r"\b401\b|unauthori[sz]ed|(?:token|session)[\w ]{0,20} expired",
-    "locked-out": r"account[\w ]{0,20} (?:locked|suspended|disabled)",
-    "read-only-disk": r"read-only file ?system|\bEROFS\b",
-    "full-disk": r"no space left|disk full|\bENOSPC\b",
-    "slow-network": r"timed? ?out|connection (?:reset|refused|closed|aborted)|\bECONNRESET\b",
-    "changing-tools": r"(?:unknown|no such) tool|tool\b[^\n]{0,40} (?:not found|does not exist)",
-    "flaky-api": r"\b50[0-4]\b|internal server error|service unavailable|bad gateway",
-}
-"""Profile to what a failure under it says; the first that fits counts."""
-
-TEXTS = {
-    "hostile-content": r"(?:ignore|disregard) (?:all )?(?:previous|earlier|prior) instructions",
-    "truncated-results": r"\[?(?:output|result)s? (?:was |were )?truncated|…\s*\Z",
-    "garbled-text": r"Ã[\x80-\xbf]|â€",
-}
-"""The same for any answer."""
 
 MORE = re.compile(
     r'"(?:next_page|next_cursor|nextCursor|next_token)"\s*:\s*(?!null|"")|"has_more"\s*:\s*true'
@@ -62,10 +42,9 @@ def suggest_profiles(
     found: dict[str, list[str]] = {}
     for name, calls in trajectories.items():
         for number, (call, _) in enumerate(calls):
+            where = f"{name}, call {number + 1} ({call.name})"
             for profile, shows in _signs(calls, number):
-                line = (
-                    f"{name}, call {number + 1} ({call.name}): {shows}{_aftermath(calls, number)}"
-                )
+                line = f"{where}: {shows}{_aftermath(calls, number)}"
                 found.setdefault(profile, []).append(line)
     ranked = sorted(found.items(), key=lambda one: -len(one[1]))
     return [Suggestion(profile, tuple(lines)) for profile, lines in ranked]
@@ -76,9 +55,10 @@ def _signs(calls: Sequence[tuple[ToolCall, Observation]], number: int) -> Iterat
     call, observation = calls[number]
     text = observation.text
     failed = observation.is_error or len(text) < 400
-    for signs in (SIGNS if failed else {}, TEXTS):
-        for profile, pattern in signs.items():
-            if said := re.search(pattern, text, re.IGNORECASE):
+    for sign in ("failure", "answer") if failed else ("answer",):
+        for profile, one in control_profiles().items():
+            pattern = one.signs.get(sign)
+            if pattern and (said := re.search(pattern, text, re.IGNORECASE)):
                 yield profile, f"it was told {_line_around(text, said)!r}"
                 break
     later = [one for one, _ in calls[number + 1 :] if one.name == call.name]
@@ -111,9 +91,7 @@ def _aftermath(calls: Sequence[tuple[ToolCall, Observation]], number: int) -> st
 
 
 def _same(one: ToolCall, other: ToolCall) -> bool:
-    return one.name == other.name and canonical_json(one.arguments) == canonical_json(
-        other.arguments
-    )
+    return (one.name, one.arguments) == (other.name, other.arguments)
 
 
 def _line_around(text: str, said: re.Match[str]) -> str:
