@@ -30,9 +30,9 @@ def program() -> Any:
     package, constants = ModuleType("bfcl_eval"), ModuleType("executable_backend_config")
     package.__file__ = __file__
     names = ("CLASS_FILE_PATH_MAPPING", "MULTI_TURN_FUNC_DOC_FILE_MAPPING", "STATELESS_CLASSES")
-    vars(constants).update(dict.fromkeys(names, {}))
+    vars(constants).update({name: {} for name in names})
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(PROGRAM.parent))
+        patch.setattr(sys, "path", [str(PROGRAM.parent), *sys.path])
         patch.setitem(sys.modules, "bfcl_eval", package)
         patch.setitem(sys.modules, "bfcl_eval.constants", ModuleType("constants"))
         patch.setitem(sys.modules, "bfcl_eval.constants.executable_backend_config", constants)
@@ -49,7 +49,11 @@ def test_one_argument_of_any_kind_is_changed(
     program: Any, value: Any, other: Any, seed: int
 ) -> None:
     arguments = {"first": value}
-    calls = [("api", "tool", arguments), ("api", "tool", {"first": other}), ("api", "tool", {})]
+    calls: list[tuple[str, str, dict[str, Any]]] = [
+        ("api", "tool", arguments),
+        ("api", "tool", {"first": other}),
+        ("api", "tool", {}),
+    ]
     varied = [program.vary(arguments, calls, 0, Random(seed)) for _ in range(2)]
     assert varied[0] == varied[1]
     assert list(varied[0]) == ["first"]
