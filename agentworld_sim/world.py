@@ -376,7 +376,7 @@ class World:
         Raises:
             UsageError: a control cannot be read, two have one name, or there is none to switch off.
         """
-        added = read_controls([add] if isinstance(add, Mapping | str) else add)
+        added = read_controls(add)
         removed = [remove] if isinstance(remove, str) else list(remove)
 
         async def switch() -> Turn | None:

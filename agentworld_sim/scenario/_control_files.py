@@ -22,11 +22,13 @@ class _Controls(Strict):
     controls: tuple[ControlSpec, ...] = Field(strict=False)
 
 
-def read_controls(written: Path | Iterable[Mapping[str, Any] | str]) -> list[Mapping[str, Any]]:
+def read_controls(
+    written: Path | Mapping[str, Any] | str | Iterable[Mapping[str, Any] | str],
+) -> list[Mapping[str, Any]]:
     """Controls, checked, as a world's state declares them.
 
     Args:
-        written: As a scenario writes them, or a file with a key `controls`.
+        written: One or several as a scenario writes them, or a file with a key `controls`.
 
     Raises:
         ScenarioError: one cannot be read; the message has every problem.
@@ -35,7 +37,8 @@ def read_controls(written: Path | Iterable[Mapping[str, Any] | str]) -> list[Map
         read = read_yaml(written, _Controls)
     else:
         # What is not JSON, such as a function, is refused by its key.
-        text = json.dumps({"controls": list(written)}, default=repr)
+        several: Any = [written] if isinstance(written, Mapping | str) else [*written]
+        text = json.dumps({"controls": several}, default=repr)
         read = _read_text(text, "the controls", _Controls)
     return [data for one in read.controls for data in one.to_data()]
 

@@ -187,9 +187,7 @@ async def run(turns: int, of_a_world: int = TURNS_OF_A_WORLD) -> dict[str, Any]:
         for number in range(worlds):
             domain, computed = ways[number % len(ways)]
             kinds = sets[(number // len(ways)) % len(sets)]
-            made = await run_world(
-                server.url, domain, kinds, number, of_a_world, computed=computed
-            )
+            made = await run_world(server.url, domain, kinds, number, of_a_world, computed=computed)
             add(
                 told.setdefault(f"{domain}, {'computed' if computed else 'imagined'}", Tally()),
                 made,
