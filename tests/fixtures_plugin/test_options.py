@@ -115,6 +115,6 @@ def test_help_shows_every_option_and_ini_value(suite: Suite) -> None:
 def test_markers_lists_the_marker_with_its_keywords(suite: Suite) -> None:
     suite.run("--markers").stdout.fnmatch_lines(
         [
-            "@pytest.mark.sim(?, scenario=None, answers={}, controls=(), access={}, mode=None, seed=None, *"
+            "@pytest.mark.sim(?, scenario=None, answers={}, controls=(), may_miss=(), access={}, mode=None, seed=None, *"
         ]
     )

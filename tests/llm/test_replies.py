@@ -58,6 +58,7 @@ async def test_a_reply_has_content_thinking_usage_and_what_was_sent(connect: Con
         parameters=FIELDS,
         seconds=seconds,
         first_token_seconds=first,
+        model=MODEL,
         source="server",
     )
     assert first is not None and 0 < first < seconds and reply.pieces >= 2
