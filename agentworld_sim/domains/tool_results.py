@@ -149,9 +149,11 @@ def _from_envelope(envelope: Mapping[str, Any], tool: ToolSpec) -> Observation:
 def _block_text(block: Mapping[str, Any]) -> str:
     if block["type"] == "text":
         return str(block["text"])
-    resource = cast("Mapping[str, Any]", block.get("resource") or {})
-    if isinstance(resource.get("text"), str):
-        return resource["text"]
+    resource = block.get("resource")
+    if isinstance(resource, dict):
+        text = cast("dict[str, Any]", resource).get("text")
+        if isinstance(text, str):
+            return text
     return json.dumps({key: one for key, one in block.items() if key != "data"}, ensure_ascii=False)
 
 

@@ -161,6 +161,7 @@ ALMOST = st.recursive(
 
 
 @example({"type": {}}, PLAIN)
+@example({"type": "image", "resource": True}, PLAIN)
 @given(ALMOST, st.sampled_from([PLAIN, TYPED, WRAPPED]))
 def test_what_is_almost_an_envelope_is_read_or_refused(value: Any, tool: ToolSpec) -> None:
     try:

@@ -22,6 +22,7 @@ PORTABLE = (
     ),
     *(f"tests/engines/table/{name}" for name in ("__init__.py", "desk.py")),
     *(f"tests/engines/shell/{name}" for name in ("__init__.py", "imagining.py")),
+    "tests/controls/records.py",
     "docs",
 )
 """Tests that need no extra, and what they read."""
@@ -91,7 +92,7 @@ def main() -> None:
                 shutil.copy(source, target)
         (work / "pytest.ini").write_text(
             "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
-            "markers = promise(name): holds a promise\n"
+            "markers =\n    promise(name): holds a promise\n    slow: waits, or starts processes\n"
         )
         for command in ("demo", "mcp"):
             require_hint(python.with_name("agentworld"), command)
