@@ -1,0 +1,1 @@
+"""A search engine and the pages behind it, computed."""
