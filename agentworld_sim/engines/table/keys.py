@@ -11,8 +11,8 @@ from agentworld_sim.engines.table.generate import fitting_text, text_for
 from agentworld_sim.engines.table.json_schemas import Schema, types_of
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
-from agentworld_sim.engines.table.record_index import split_number
 from agentworld_sim.engines.table.words import snake
+from agentworld_sim.relational.layout import split_number
 from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
