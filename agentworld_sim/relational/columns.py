@@ -14,7 +14,7 @@ Cell = str | int | float | bytes | None
 """What SQLite holds in one place."""
 
 _LARGEST = 2**63
-_AFFINITY = {
+_AFFINITY: Mapping[frozenset[str], str] = {
     frozenset(("integer",)): "INTEGER",
     frozenset(("boolean",)): "INTEGER",
     frozenset(("number",)): "NUMERIC",

@@ -189,11 +189,10 @@ class RecordTable:
             ).fetchall()
         }
         new = sorted(rowid for rowid in rows if "new" in events[rowid])
-        before = {rowid: self._stored(rowid, changes) for rowid in events if rowid in self._keys}
+        before = {rowid: self._record_at(rowid, changes) for rowid in events if rowid in self._keys}
         after: dict[int, StoredRecord] = {}
         for rowid in sorted(rows.keys() - set(new)):
-            marks = [event for event in events[rowid] if event != "gone"]
-            after[rowid] = self._changed_record(before[rowid], rows[rowid], marks)
+            after[rowid] = self._changed_record(before[rowid], rows[rowid], events[rowid])
         for rowid, stored in before.items():
             if rowid not in after or after[rowid].key != stored.key:
                 self._forget(stored, changes)
@@ -203,16 +202,13 @@ class RecordTable:
         for rowid, stored in after.items():
             # As it would be loaded: a JSON text as ours, a key that was made.
             self._connection.execute(self._update, [*self._cells(stored.record), rowid])
-            if rowid not in before or stored != before[rowid]:
-                path = record_path(self.table.name, stored.key)
-                if (
-                    changes.values.get(path) is not None
-                    or self._rowids.get(stored.key, rowid) not in events
-                ):
-                    raise RecordConflict(
-                        f"two records of {self.table.name!r} would have the key {stored.key}"
-                    )
-                changes.values[path] = stored.to_json()
+            if rowid in before and stored == before[rowid]:
+                continue
+            path = record_path(self.table.name, stored.key)
+            known = self._rowids.get(stored.key, rowid) in events
+            if not known or changes.values.get(path) is not None:
+                raise RecordConflict(f"two records of {self.table.name!r} would be {stored.key}")
+            changes.values[path] = stored.to_json()
         changes.new_records += [after[rowid].record for rowid in new]
         if changes.values and (begun := table_path(self.table.name)) not in changes.before:
             changes.values[begun] = dict(BEGUN)
@@ -222,7 +218,7 @@ class RecordTable:
             self._rowids[stored.key], self._keys[rowid] = rowid, stored.key
         self.loaded = not self._merged
 
-    def _stored(self, rowid: int, changes: Changes) -> StoredRecord:
+    def _record_at(self, rowid: int, changes: Changes) -> StoredRecord:
         key = self._keys[rowid]
         held = changes.before[record_path(self.table.name, key)]
         return StoredRecord(key, held["n"], held["record"])
@@ -278,6 +274,7 @@ class RecordTable:
             # Numbers stand before texts: these are texts, or some of them are.
             found = self._connection.execute(f"SELECT {column} {named}", scope).fetchall()
             top = max((key for (key,) in found), key=lambda key: key_number(key) or 0, default=None)
+        like = top
         if top is None:
             # The first of its scope looks like the record before it.
             last = f"SELECT {column} FROM {self._named} WHERE {column} IS NOT NULL ORDER BY {self._rowid} DESC"
@@ -295,7 +292,7 @@ class RecordTable:
             path,
             record,
             highest=max(key_number(top) or 0, gone),
-            like=like if top is None else top,
+            like=like,
             seed=changes.seed + number,
             taken=is_taken,
         )

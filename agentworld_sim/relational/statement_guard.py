@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ class StatementGuard:
         self._reason = ""
 
     @contextmanager
-    def watch(self) -> Iterator[None]:
+    def watch(self) -> Generator[None]:
         """Raises `StatementRefused` for what is not allowed and for too much; SQLite's other errors pass."""
         connection = self._connection
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)

@@ -239,3 +239,10 @@ def test_several_statements_are_one_when_the_last_fails() -> None:
     made.values = start
     assert made.run("SELECT count(*) FROM notes", reads="notes").rows == ((0,),)
     assert apply(start, {}) == start
+
+
+def test_records_whose_scope_is_open_have_keys_of_their_own_too() -> None:
+    made = Desk(values_of(ISSUES, {"number": 1, "state": "open"}))
+    with pytest.raises(RecordConflict, match="two records of 'issues' would be null,1"):
+        made.run("INSERT INTO issues (number) VALUES (1)", writes="issues")
+    assert made.run("INSERT INTO issues (number) VALUES (2)", writes="issues").count == 1

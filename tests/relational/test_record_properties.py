@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.engines.table.keys import record_key
 from agentworld_sim.relational.columns import table_definition
-from agentworld_sim.relational.layout import Table
+from agentworld_sim.relational.layout import Table, records_of_table
 from agentworld_sim.relational.record_database import RecordDatabase, Statement
 from agentworld_sim.relational.record_table import RecordConflict
 from agentworld_sim.types.values import Values, apply_changes
@@ -68,7 +68,7 @@ def test_statements_do_to_records_what_they_do_to_a_plain_table(
     first: Mapping[str, Any] = values_of(THINGS, *START)
     line = RecordDatabase([THINGS], record_key)
     # Small states are plain dictionaries; large ones share what did not change.
-    states = [Values(first, {}) if sharing else first]
+    states: list[Mapping[str, Any]] = [Values(first, {}) if sharing else first]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as plain:
         plain.execute(table_definition(THINGS))
         plain.executemany("INSERT INTO things VALUES (:id, :a, :b)", START)
@@ -98,11 +98,9 @@ def test_statements_do_to_records_what_they_do_to_a_plain_table(
             fresh.close()
     line.close()
     for values in states:
-        for path, value in values.items():
-            if path.startswith("tables/things/") and "kept" in (
-                value.get("record", {}) if isinstance(value, dict) else {}
-            ):
-                assert START[value["n"] - 1]["kept"] == value["record"]["kept"]
+        for stored in records_of_table(values, "things"):
+            if "kept" in stored.record:
+                assert stored.record["kept"] == START[stored.number - 1]["kept"]
 
 
 JSON = st.recursive(
