@@ -149,10 +149,10 @@ class RecordTable:
             self._connection.executemany(
                 self._insert, ((rowid, *self._cells(one.record)) for rowid, one in rows.items())
             )
-        except sqlite3.IntegrityError as error:
+        except sqlite3.Error as error:
             raise UsageError(
-                f"The table {self.table.name!r} cannot be read by SQL: two of its records have what is"
-                f" one key there ({error}). Give them keys that differ in SQL as well."
+                f"The records of {self.table.name!r} cannot be read by SQL: {error}. Their keys must"
+                " differ in SQL too, where 1 is '1' in a column of numbers."
             ) from None
 
     def _cells(self, record: Mapping[str, Any]) -> list[Cell]:
