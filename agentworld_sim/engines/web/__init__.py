@@ -1,0 +1,1 @@
+"""The simulated web: pages as browsers read them."""
