@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.web.cascade import Declared, Style, Styles
+from agentworld_sim.engines.web.cascade import FLEXIBLE, Declared, Style, Styles
 from agentworld_sim.engines.web.document import Element
 
 _REPLACED = frozenset(
@@ -16,8 +16,9 @@ _REPLACED = frozenset(
 _ALWAYS = frozenset("dialog fieldset option summary td th".split())
 _SHAPES = frozenset("circle ellipse image line path polygon polyline rect text tspan use".split())
 _SVG_HIDDEN = frozenset("clipPath defs desc linearGradient marker mask metadata pattern radialGradient symbol title".split())
-_ZERO = re.compile(r"-?0*\.?0*(?:[a-z]+|%)?$")
-_WORD = re.compile(r"[^\s\u200b]")
+_ZERO = re.compile(r"-?(?:0+\.?0*|\.0+)(?:[a-z]+|%)?")
+_DECIMAL = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WORD = re.compile("[^ \t\n\r\f\u200b]")
 _VERTICAL = (
     "padding padding-top padding-bottom border border-width border-top border-top-width border-bottom"
     " border-bottom-width"
@@ -77,6 +78,8 @@ class Boxes:
             wide = wide or _is_length(declared.get("width")) or _is_length(declared.get("min-width"))
         if tag in _REPLACED or tag in _ALWAYS or (tag == "li" and self._has_marker(element)):
             return True
+        if declared.get("content", "").startswith("url("):
+            return True
         if inline:
             return wide or self._content_takes_room(element, style, declared)
         out_of_flow = declared.get("position") in ("absolute", "fixed")
@@ -91,6 +94,11 @@ class Boxes:
         )
         if high and (wide or not shrinks):
             return True
+        parent = element.parent
+        if parent is not None and self._styles.of[parent.index].display in FLEXIBLE and not out_of_flow:
+            # It is stretched along the other axis, if there is anything else in the box.
+            if high or wide or _is_length(declared.get("flex")) or _is_length(declared.get("flex-grow")):
+                return True
         return self._content_takes_room(element, style, declared)
 
     def _content_takes_room(self, element: Element, style: Style, declared: Declared) -> bool:
@@ -109,8 +117,11 @@ class Boxes:
                 if own and own.get("float") in ("left", "right") and not self._holds_floats(element, style, declared):
                     continue
                 return True
-            if styles.of[child.index].display == "contents" and self._content_takes_room(
-                child, styles.of[child.index], own or {}
+            shown = styles.of[child.index]
+            if shown.display.startswith("inline-") and shown.rendered and style.display != "inline":
+                return True  # a line with a box in it is as high as a text
+            if shown.display == "contents" and self._content_takes_room(
+                child, shown, own or {}
             ):
                 return True
         return any(self._pseudo_takes_room(element, kind) for kind in ("before", "after"))
@@ -140,7 +151,7 @@ class Boxes:
         if tag in ("text", "tspan"):
             return bool(_WORD.search(element.text_content()))
         if tag in _SHAPES:
-            return True
+            return not _is_empty_shape(element)
         return any(self._room[child.index] for child in element.elements)
 
     def _has_marker(self, item: Element) -> bool:
@@ -153,8 +164,24 @@ class Boxes:
         return True
 
 
+def _is_empty_shape(shape: Element) -> bool:
+    """Whether a shape is a point, or a line along an axis."""
+
+    def number(name: str) -> float:
+        found = _DECIMAL.match(shape.get(name).strip())
+        return float(found[0]) if found else 0.0
+
+    match shape.tag:
+        case "path":
+            return len(_DECIMAL.findall(shape.get("d"))) <= 2
+        case "line":
+            return number("x1") == number("x2") or number("y1") == number("y2")
+        case _:
+            return False
+
+
 def _is_zero(value: str | None) -> bool:
-    return value is not None and _ZERO.match(value) is not None
+    return value is not None and _ZERO.fullmatch(value) is not None
 
 
 def _is_length(value: str | None) -> bool:

@@ -38,6 +38,13 @@ _DISPLAY: dict[str, str] = {
 }
 """How browsers display elements without a style sheet; the rest are inline."""
 
+_SVG_DISPLAY = {
+    "text": "block",
+    "foreignObject": "block",
+    "desc": "none",
+    "metadata": "none",
+    "title": "none",
+}
 _OWN_CURSOR = frozenset("button input label optgroup option select textarea".split())
 """Elements that do not take their cursor from around them."""
 _UNRENDERED_CONTENT = frozenset("audio canvas iframe object textarea video".split())
@@ -126,7 +133,7 @@ class Styles:
         if "float" in declared or "position" in declared:
             if declared.get("position") in ("absolute", "fixed") or declared.get("float") in _FLOATS:
                 display = _BLOCKS.get(display, display)
-        if above.display in _FLEXIBLE:
+        if above.display in FLEXIBLE:
             display = _BLOCKS.get(display, display)
         visible, pointer, clickable = above.visible, above.pointer, above.clickable
         if tag in _OWN_CURSOR:
@@ -203,7 +210,7 @@ class Styles:
             declared.get("display", "inline") != "inline"
             or declared.get("position") in ("absolute", "fixed")
             or declared.get("float") in _FLOATS
-            or self.of[element.index].display in _FLEXIBLE
+            or self.of[element.index].display in FLEXIBLE
         )
         return f" {text} " if is_block and text is not None else text or ""
 
@@ -211,7 +218,7 @@ class Styles:
 def _default_display(element: Element, live: LiveState) -> str:
     tag, attributes = element.tag, element.attributes
     if element.in_svg:
-        return "inline"
+        return _SVG_DISPLAY.get(tag, "inline")
     if "hidden" in attributes:
         return "none"
     if tag == "dialog" and not live.is_open(element):
@@ -225,7 +232,7 @@ def _default_display(element: Element, live: LiveState) -> str:
 
 _NOT_DISPLAY = frozenset("inherit initial unset revert revert-layer".split())
 _FLOATS = ("left", "right", "inline-start", "inline-end")
-_FLEXIBLE = frozenset("flex inline-flex grid inline-grid".split())
+FLEXIBLE = frozenset("flex inline-flex grid inline-grid".split())
 _BLOCKS = {
     "inline": "block",
     "inline-block": "block",

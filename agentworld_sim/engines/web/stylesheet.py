@@ -13,7 +13,7 @@ EXTRA = "browser"
 
 PROPERTIES = frozenset(
     "border border-bottom border-bottom-width border-left border-left-width border-right border-right-width"
-    " border-top border-top-width border-width bottom content content-visibility cursor display float"
+    " border-top border-top-width border-width bottom content content-visibility cursor display flex flex-grow float"
     " clear height inset left list-style list-style-type max-height max-width min-height min-width overflow padding padding-bottom padding-left padding-right padding-top"
     " pointer-events position right top transform visibility width".split()
 )
