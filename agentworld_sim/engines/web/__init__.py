@@ -1,1 +1,1 @@
-"""The simulated web: requests and who answers them, and a browser whose state is part of the world's."""
+"""The simulated web: pages as browsers read them."""
