@@ -62,6 +62,10 @@ class BrowserTurn:
         for page in self._open.values():
             page.save()
 
+    def forget_pages(self) -> None:
+        """The pages that are open are to be read again from what is kept."""
+        self._open.clear()
+
     def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
         """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.
 

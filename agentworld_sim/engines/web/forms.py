@@ -14,6 +14,7 @@ from agentworld_sim.engines.web.live_state import (
     radio_group,
     value_of_option,
 )
+from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import (
     FormField,
     Upload,
@@ -95,7 +96,7 @@ class PageForms:
         """What a form sends."""
         for one in self.controls(form):
             name, kind = one.get("name"), one.type
-            if is_disabled(one) or one.closest("datalist") is not None:
+            if is_natively_disabled(one) or one.closest("datalist") is not None:
                 continue
             if one.tag == "input" and kind == "image":
                 if one is submitter:
@@ -107,7 +108,7 @@ class PageForms:
                     yield name, one.get("value")
             elif one.tag == "select":
                 for option in self.live.selected_options(one):
-                    if not is_disabled(option):
+                    if not is_natively_disabled(option):
                         yield name, value_of_option(option)
             elif one.tag == "input" and kind in TOGGLES:
                 if self.live.is_checked(one, self.document):
@@ -120,7 +121,7 @@ class PageForms:
 
     def _is_valid(self, control: Element) -> bool:
         kind = control.type if control.tag == "input" else control.tag
-        if is_disabled(control) or kind in _BUTTONS | {"hidden"}:
+        if is_natively_disabled(control) or kind in _BUTTONS | {"hidden"}:
             return True
         if "readonly" in control.attributes and kind not in TOGGLES | {"select", "file"}:
             return True
@@ -162,21 +163,6 @@ def page_pattern(text: str, flags: int = 0) -> re.Pattern[str] | None:
         return None if _REPEATS_TWICE.search(text) else re.compile(text, flags)
     except (re.error, OverflowError, RecursionError):
         return None
-
-
-def is_disabled(control: Element) -> bool:
-    """Whether a control, an option or a fieldset is disabled, by itself or by what it lies in."""
-    if "disabled" in control.attributes:
-        return True
-    below = control
-    for one in control.chain():
-        if one is not control and "disabled" in one.attributes:
-            if one.tag == "optgroup" and control.tag == "option":
-                return True
-            if one.tag == "fieldset" and below is not one.child("legend"):
-                return True
-        below = one
-    return False
 
 
 def is_submit_button(control: Element) -> bool:

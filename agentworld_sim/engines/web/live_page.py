@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urldefrag
 
-from agentworld_sim.engines.web.accessibility_tree import Page, RefBook
+from pydantic import TypeAdapter
+
 from agentworld_sim.engines.web.browser_state import CONTROLS, BrowserState, TabState
 from agentworld_sim.engines.web.document import Document, Element, parse_document
 from agentworld_sim.engines.web.forms import (
     TOGGLES,
     PageForms,
-    is_disabled,
     is_submit_button,
     is_text,
 )
@@ -25,6 +26,10 @@ from agentworld_sim.engines.web.live_state import (
     value_of_option,
 )
 from agentworld_sim.engines.web.loading import WorldFiles, download_name
+from agentworld_sim.engines.web.locators import Locators
+from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.refs import RefBook
+from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
 
 _DIALOG = re.compile(
@@ -100,24 +105,34 @@ class LivePage:
         self.document: Document = parse_document(self.page.html)
         self.kept = browser.live(tab)
         """All that is kept beside the page."""
-        self.live = LiveState.from_json(self.kept.get(CONTROLS, {}))
-        self.refs = RefBook.from_json(
-            self.kept.get("refs", {}),
-            prefix=f"f{tab.documents - 1}" if distilled and tab.documents > 1 else "",
-        )
-        self.tree = Page(
-            self.document,
-            self.live,
-            self.refs,
-            sheets=lambda href: sheet(resolve_url(self.page.url, href)),
-            generation="0.0.83" if distilled else "0.0.68",
-        )
+        self.live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
+        prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
+        self.refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
+        hrefs = [
+            link.get("href")
+            for link in self.document.root.descendants("link")
+            if "stylesheet" in link.get("rel").lower().split() and link.get("href")
+        ]
+        texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
+        self._sheets = {href: text for href, text in texts.items() if text is not None}
+        self._distilled = distilled
+        self.tree = self._read()
+
+    def _read(self) -> Page:
+        rules = "distilled" if self._distilled else "full"
+        return Page(self.document, self.live, self.refs, sheets=self._sheets, rules=rules)
 
     def save(self) -> None:
         """Keeps what was done to the page."""
-        self.kept[CONTROLS] = self.live.to_json()
-        self.kept["refs"] = self.refs.to_json()
-        self._browser.keep_live(self._tab, {name: one for name, one in self.kept.items() if one})
+        live = _live_states().dump_python(self.live, mode="json", exclude_defaults=True)
+        refs = _ref_books().dump_python(self.refs, mode="json") if self.refs.last else None
+        kept = {**self.kept, CONTROLS: live, "refs": refs}
+        self._browser.keep_live(self._tab, {name: one for name, one in kept.items() if one})
+
+    @cached_property
+    def locators(self) -> Locators:
+        """How Playwright names the elements."""
+        return Locators(self.document, self.tree)
 
     @property
     def forms(self) -> PageForms:
@@ -141,13 +156,11 @@ class LivePage:
     @property
     def focused(self) -> Element:
         """The element that has the focus; the body where none has."""
-        return self.tree.focused
+        return self.tree.focus or self.document.body
 
     def focus(self, element: Element | None) -> None:
         """Gives the focus to an element, or to the body."""
-        for one in (self.focused, element or self.document.body):
-            self.live.focus = (element or self.document.body).index
-            self.tree.edit(one)
+        self.tree.set_focus(element or self.document.body)
         self.kept.pop("marked", None)
 
     def click(self, element: Element, *, asked: bool = False) -> Effect:
@@ -155,7 +168,7 @@ class LivePage:
         if not asked:
             self.focus(next((one for one in element.chain() if self._takes_focus(one)), None))
         active = next((one for one in element.chain() if self._is_active(one)), None)
-        if active is not None and is_disabled(active) and active.tag not in ("a", "label"):
+        if active is not None and is_natively_disabled(active) and active.tag not in ("a", "label"):
             return None
         for one in element.chain():
             if asked or "onclick" not in one.attributes:
@@ -182,19 +195,18 @@ class LivePage:
                 return self._way(element)
             case "label":
                 control = self.document.control_of(element)
-                if control is None or is_disabled(control):
+                if control is None or is_natively_disabled(control):
                     return None
                 if self._takes_focus(control):
                     self.focus(control)
                 return self._activate(control)
             case "summary":
                 assert element.parent is not None
-                self.live.open[element.parent.index] = not self.live.is_open(element.parent)
-                self.tree.edit(element.parent)
+                self.tree.set_open(element.parent, not self.live.is_open(element.parent))
             case "input" if kind == "checkbox":
-                self.check(element, not self.live.is_checked(element, self.document))
+                self.tree.set_checked(element, not self.live.is_checked(element, self.document))
             case "input" if kind == "radio":
-                self.check(element, True)
+                self.tree.set_checked(element, True)
             case "input" if kind == "file":
                 return Modal("fileChooser", element.index)
             case "button" | "input" if kind in ("submit", "image", "reset", "button"):
@@ -222,7 +234,7 @@ class LivePage:
             return Unknown(button)
         if button.type == "reset":
             self.forms.reset(form)
-            self.tree.edit(form)
+            self.tree = self._read()
             return None
         return self.submit(form, button)
 
@@ -241,9 +253,8 @@ class LivePage:
         if method == "dialog":
             around = form.closest("dialog")
             if around is not None:
-                self.live.open[around.index] = False
+                self.tree.set_open(around, False)
                 self.focus(None)
-                self.tree.edit(around)
             return None
         request = forms.request(form, button, self.page.url)
         if request is None:
@@ -265,7 +276,6 @@ class LivePage:
     def choose_files(self, element: Element, paths: Sequence[str]) -> None:
         """Puts files into a file input."""
         self.kept["files"] = {**self.kept.get("files", {}), str(element.index): list(paths)}
-        self.tree.edit(element)
 
     def fill(self, element: Element, text: str) -> None:
         """Replaces what is in a text control, and gives it the focus."""
@@ -275,13 +285,12 @@ class LivePage:
     def _set(self, element: Element, text: str) -> None:
         if element.tag == "input":
             text = text.replace("\r", "").replace("\n", "")
-        self.live.values[element.index] = text
-        self.tree.edit(element)
+        self.tree.set_value(element, text)
 
     def type(self, text: str) -> Effect:
         """Types text where the focus is, at its end."""
         element = self.focused
-        if not is_text(element) or is_disabled(element) or "readonly" in element.attributes:
+        if not is_text(element) or is_natively_disabled(element) or "readonly" in element.attributes:
             return None
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
         longest = element.get("maxlength")
@@ -289,20 +298,10 @@ class LivePage:
         self._set(element, text[: int(longest)] if longest.isdigit() else text)
         return None
 
-    def check(self, element: Element, checked: bool) -> None:
-        """Checks a checkbox or a radio button, or takes the check away."""
-        if element.type == "radio":
-            for one in radio_group(element, self.document):
-                self.live.checked[one.index] = False
-                self.tree.edit(one)
-        self.live.checked[element.index] = checked
-        self.tree.edit(element)
-
     def choose(self, select: Element, options: Sequence[Element]) -> None:
         """Selects options of a select, and no others."""
         every = list(select.descendants("option"))
-        self.live.selected[select.index] = [every.index(one) for one in options]
-        self.tree.edit(select)
+        self.tree.select_options(select, [every.index(one) for one in options])
 
     def options(self, select: Element, value: str, *, by_label: bool = False) -> list[Element]:
         """The options with this value or this text."""
@@ -361,29 +360,28 @@ class LivePage:
         forms = self.forms
         button = forms.submitter(form)
         if button is not None:
-            return None if is_disabled(button) else self.click_button(button)
+            return None if is_natively_disabled(button) else self.click_button(button)
         return self.submit(form, None) if forms.sends_on_enter(form) else None
 
     def click_button(self, button: Element) -> Effect:
         """A click that Enter in a field makes: the focus stays where it is."""
-        before = self.live.focus
+        before = self.focused
         effect = self.click(button)
-        if not isinstance(effect, type(None)) or self.live.focus == button.index:
-            self.live.focus = before
-            self.tree.edit(button)
+        if self.focused is button:
+            self.focus(before)
         return effect
 
     def _step(self, element: Element, by: int) -> None:
         if element.tag == "select" and "multiple" not in element.attributes:
-            options = [one for one in element.descendants("option") if not is_disabled(one)]
+            options = [one for one in element.descendants("option") if not is_natively_disabled(one)]
             chosen = self.live.selected_options(element)
             at = options.index(chosen[0]) if chosen and chosen[0] in options else -1
             if options:
                 self.choose(element, [options[min(max(at + by, 0), len(options) - 1)]])
         elif element.type == "radio" and element.tag == "input":
-            group = [one for one in radio_group(element, self.document) if not is_disabled(one)]
+            group = [one for one in radio_group(element, self.document) if not is_natively_disabled(one)]
             self.focus(group[(group.index(element) + by) % len(group)])
-            self.check(self.focused, True)
+            self.tree.set_checked(self.focused, True)
 
     def _takes_focus(self, element: Element) -> bool:
         if "tabindex" in element.attributes:
@@ -393,7 +391,7 @@ class LivePage:
         if element.tag == "summary":
             return self._is_active(element)
         controls = ("button", "input", "select", "textarea")
-        return element.tag in controls and element.type != "hidden" and not is_disabled(element)
+        return element.tag in controls and element.type != "hidden" and not is_natively_disabled(element)
 
     def _next_stop(self, by: int) -> Element | None:
         """The element that Tab comes to; the body behind the last one."""
@@ -434,6 +432,16 @@ class LivePage:
             and way.request.method == "GET"
             and urldefrag(target).url == urldefrag(self.page.url).url
         )
+
+
+@lru_cache(maxsize=1)
+def _live_states() -> TypeAdapter[LiveState]:
+    return TypeAdapter(LiveState)
+
+
+@lru_cache(maxsize=1)
+def _ref_books() -> TypeAdapter[RefBook]:
+    return TypeAdapter(RefBook)
 
 
 def _text(literal: str) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agentworld_sim.engines.web.accessibility_tree import Page
 from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.page import Page
 
 _NTH = 10_000
 _MOST = 6
@@ -72,6 +72,10 @@ class Locators:
         found = self._best(element, no_text=False, nested=False)
         return f"locator({quoted(_path(element))})" if found is None else found[1]
 
+    def visible_text(self, text: str) -> list[Element]:
+        """The visible elements that `getByText` finds."""
+        return [one for one in self._with_text(text, False) if self._tree.is_visible(one)]
+
     def _best(self, element: Element, *, no_text: bool, nested: bool) -> tuple[int, str] | None:
         if element.tag in ("html", "body"):
             return 530, f"locator('{element.tag}')"
@@ -96,7 +100,7 @@ class Locators:
         return best
 
     def _candidates(self, element: Element, nested: bool) -> Iterator[_Candidate]:
-        role, tag, name = self._tree.role(element), element.tag, element.get("name")
+        role, tag, name = self._tree.role_of(element), element.tag, element.get("name")
         for label in self._labels(element):
             yield from self._texts(140, "getByLabel({})", label, self._labelled)
         if tag in ("input", "textarea") and element.get("placeholder"):
@@ -130,7 +134,7 @@ class Locators:
                 code = f"locator('{tag}').filter({{ hasText: {regex} }})"
                 equal = [one for one in same if _normal(self._shown_text(one)) == text]
                 yield _Candidate(2 * 530 + 250, code, equal, is_text=True)
-        label = self._tree.name(element) if role else ""
+        label = self._tree.name_of(element) if role else ""
         if role and label:
             code = f"getByRole('{role}', {{ name: {{}} }})"
             yield from self._texts(
@@ -171,12 +175,12 @@ class Locators:
             self._elements_of[role] = [
                 one
                 for one in self._document.elements
-                if self._tree.role(one) == role and self._tree.is_visible(one)
+                if self._tree.role_of(one) == role and self._tree.is_visible(one)
             ]
         return self._elements_of[role]
 
     def _named(self, role: str, text: str, exact: bool) -> list[Element]:
-        return [one for one in self._of_role(role) if _fits(self._tree.name(one), text, exact)]
+        return [one for one in self._of_role(role) if _fits(self._tree.name_of(one), text, exact)]
 
     def _labels(self, element: Element) -> list[str]:
         found = [_normal(self._shown_text(one)) for one in self._document.labels_of(element)]

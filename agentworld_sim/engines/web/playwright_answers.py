@@ -157,7 +157,7 @@ class PlaywrightReply:
         if tab.modal is not None:
             return ""
         tree = self.turn.page(tab).tree
-        return tree.snapshot(depth=self.depth, element=self.part)
+        return tree.snapshot(self.part, depth=self.depth)
 
     def _title(self, tab: TabState) -> str:
         return "" if tab.modal is not None else self.turn.page(tab).document.title

@@ -11,7 +11,7 @@ from typing import Any
 from agentworld_sim.engines.web.browser_state import TabState
 from agentworld_sim.engines.web.browser_turn import BrowserTurn, way_to
 from agentworld_sim.engines.web.document import Element
-from agentworld_sim.engines.web.forms import TOGGLES, decimal, is_disabled, page_pattern
+from agentworld_sim.engines.web.forms import TOGGLES, decimal, page_pattern
 from agentworld_sim.engines.web.live_page import BadKey, Effect, LivePage, Modal, Unknown, Way
 from agentworld_sim.engines.web.loading import LoadFailed
 from agentworld_sim.engines.web.locators import Locators, quoted, select
@@ -21,6 +21,7 @@ from agentworld_sim.engines.web.playwright_answers import (
     PlaywrightReply,
     preview,
 )
+from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import normal_url
 from agentworld_sim.errors import UsageError
 
@@ -154,11 +155,11 @@ class PlaywrightCall:
         depth: float | None = None,
         boxes: bool = False,
     ) -> None:
-        tab = self.turn.front()
+        self.turn.front()
         self.reply.part = None if target is None else self._element(target)[0]
         self.reply.snapshot, self.reply.filename = "asked", filename
         self.reply.depth = None if depth is None else int(depth)
-        del tab, boxes
+        del boxes
 
     def find(
         self, text: str | None = None, regex: str | None = None, filename: str | None = None
@@ -167,7 +168,7 @@ class PlaywrightCall:
             raise PlaywrightError('Provide either "text" or "regex" to search for.')
         if text and regex:
             raise PlaywrightError('Provide only one of "text" or "regex", not both.')
-        lines = self._page().tree.snapshot(depth=None, element=None).split("\n")
+        lines = self._page().tree.snapshot().split("\n")
         if regex:
             literal = re.fullmatch(r"/(.*)/([a-z]*)", regex)
             source, flags = literal.groups() if literal else (regex, "")
@@ -450,7 +451,7 @@ class PlaywrightCall:
         """The element that an argument names, its locator, and the beginning of Playwright's log."""
         page = self._page()
         if not self.dialect.is_newer or _REF.fullmatch(target):
-            found = page.tree.element(target)
+            found = page.tree.element_of(target)
             if found is None:
                 raise PlaywrightError(
                     f"Error: Ref {target} not found in the current page snapshot."
@@ -507,7 +508,7 @@ class PlaywrightCall:
         if wrong:
             lines = [*log, "  - attempting fill action", f"    - waiting for element to be {waiting}"]
             raise self.dialect.failure("locator.fill", f"Error: {wrong}", lines)
-        if is_disabled(control):
+        if is_natively_disabled(control):
             self._time_out("fill", waiting, "element is not enabled", log)
         if "readonly" in control.attributes:
             self._time_out("fill", waiting, "element is not editable", log)
@@ -522,13 +523,13 @@ class PlaywrightCall:
             lines.append(f"    - waiting for element to be {waiting}")
             what = "Error: Element is not a <select> element"
             raise self.dialect.failure("locator.selectOption", what, lines)
-        if is_disabled(element):
+        if is_natively_disabled(element):
             self._time_out("select option", waiting, "element is not enabled", log)
         chosen = [page.options(element, value, by_label=by_label)[:1] for value in values]
         if not all(chosen):
             self._time_out("select option", waiting, "did not find some options", log)
         options = [one for found in chosen for one in found]
-        if any(map(is_disabled, options)):
+        if any(map(is_natively_disabled, options)):
             self._time_out("select option", waiting, "option being selected is not enabled", log)
         page.choose(element, options if "multiple" in element.attributes else options[:1])
 
