@@ -1,0 +1,450 @@
+"""A page that is open in a tab, and what clicks, keys and typing do to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+from urllib.parse import urldefrag
+
+from pydantic import TypeAdapter
+
+from agentworld_sim.engines.web.browser_state import CONTROLS, BrowserState, TabState
+from agentworld_sim.engines.web.document import Document, Element, parse_document
+from agentworld_sim.engines.web.forms import (
+    TOGGLES,
+    PageForms,
+    is_submit_button,
+    is_text,
+)
+from agentworld_sim.engines.web.live_state import (
+    LiveState,
+    form_of,
+    radio_group,
+    value_of_option,
+)
+from agentworld_sim.engines.web.loading import WorldFiles, download_name
+from agentworld_sim.engines.web.locators import Locators
+from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.refs import RefBook
+from agentworld_sim.engines.web.roles import is_natively_disabled
+from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
+
+_DIALOG = re.compile(
+    r"\s*(?:return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
+    r"(?P<message>(?:\\.|(?!(?P=quote)).)*)(?P=quote)\s*\)\s*;?\s*"
+)
+"""The programs that are understood: a dialog, whose answer decides whether the click counts."""
+_GO = re.compile(
+    r"\s*(?:window\.|document\.)?location(?:\.href)?\s*=\s*(?P<quote>['\"])(?P<url>[^'\"]*)(?P=quote)\s*;?\s*"
+)
+_ACTIVE = ("a", "area", "button", "input", "select", "textarea", "summary", "label", "option")
+_NAMED_KEYS = frozenset(
+    "Enter Tab Escape Backspace Delete ArrowUp ArrowDown ArrowLeft ArrowRight Home End PageUp PageDown"
+    " Insert Space Shift Control Alt Meta ControlOrMeta F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What leads on from a page."""
+
+    request: WebRequest
+    new_tab: bool = False
+    download: str | None = None
+    """What the file is called that comes, where it is kept and not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modal:
+    """What has to be answered before anything else."""
+
+    kind: str
+    """`confirm`, `alert` or `fileChooser`."""
+    element: int
+    message: str = ""
+    sends: bool = False
+    """Whether the dialog decides about sending the form of the element, and not about the click."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Only the page's own programs know what comes of a click on this element."""
+
+    element: Element
+
+
+Effect = Way | Modal | Unknown | None
+
+
+class BadKey(ValueError):
+    """There is no such key."""
+
+
+class LivePage:
+    """The page of a tab, with all that was done to it. `save` keeps it with the tab."""
+
+    def __init__(
+        self,
+        browser: BrowserState,
+        tab: TabState,
+        files: WorldFiles,
+        sheet: Callable[[str], str | None],
+        *,
+        distilled: bool,
+    ) -> None:
+        """
+        Args:
+            sheet: Gives the text of a style sheet by its URL.
+            distilled: Whether snapshots and refs are those of the newer generation.
+        """
+        self._browser, self._tab, self._files = browser, tab, files
+        self.page = browser.page(tab)
+        self.document: Document = parse_document(self.page.html)
+        self.kept = browser.live(tab)
+        """All that is kept beside the page."""
+        self.live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
+        prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
+        self.refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
+        hrefs = [
+            link.get("href")
+            for link in self.document.root.descendants("link")
+            if "stylesheet" in link.get("rel").lower().split() and link.get("href")
+        ]
+        texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
+        self._sheets = {href: text for href, text in texts.items() if text is not None}
+        self._distilled = distilled
+        self.tree = self._read()
+
+    def _read(self) -> Page:
+        rules = "distilled" if self._distilled else "full"
+        return Page(self.document, self.live, self.refs, sheets=self._sheets, rules=rules)
+
+    def save(self) -> None:
+        """Keeps what was done to the page."""
+        live = _live_states().dump_python(self.live, mode="json", exclude_defaults=True)
+        refs = _ref_books().dump_python(self.refs, mode="json") if self.refs.last else None
+        kept = {**self.kept, CONTROLS: live, "refs": refs}
+        self._browser.keep_live(self._tab, {name: one for name, one in kept.items() if one})
+
+    @cached_property
+    def locators(self) -> Locators:
+        """How Playwright names the elements."""
+        return Locators(self.document, self.tree)
+
+    @property
+    def forms(self) -> PageForms:
+        """The forms, with the files that were chosen in them."""
+        chosen: dict[str, list[str]] = self.kept.get("files", {})
+        files = {int(index): self._uploads(paths) for index, paths in chosen.items()}
+        return PageForms(self.document, self.live, files)
+
+    def _uploads(self, paths: Sequence[str]) -> tuple[Upload, ...]:
+        from mimetypes import guess_type
+
+        return tuple(
+            Upload(
+                path.rpartition("/")[2],
+                guess_type(path)[0] or "application/octet-stream",
+                self._files.read(path) or b"",
+            )
+            for path in paths
+        )
+
+    @property
+    def focused(self) -> Element:
+        """The element that has the focus; the body where none has."""
+        return self.tree.focus or self.document.body
+
+    def focus(self, element: Element | None) -> None:
+        """Gives the focus to an element, or to the body."""
+        self.tree.set_focus(element or self.document.body)
+        self.kept.pop("marked", None)
+
+    def click(self, element: Element, *, asked: bool = False) -> Effect:
+        """A click with the mouse. `asked` says that the page's own dialog was answered with yes."""
+        if not asked:
+            self.focus(next((one for one in element.chain() if self._takes_focus(one)), None))
+        active = next((one for one in element.chain() if self._is_active(one)), None)
+        if active is not None and is_natively_disabled(active) and active.tag not in ("a", "label"):
+            return None
+        for one in element.chain():
+            if asked or "onclick" not in one.attributes:
+                continue
+            if dialog := _DIALOG.fullmatch(one.get("onclick")):
+                return Modal(dialog["kind"], element.index, _text(dialog["message"]))
+            if go := _GO.fullmatch(one.get("onclick")):
+                return Way(WebRequest(resolve_url(self.page.url, go["url"])))
+            if active is None:
+                return Unknown(element)
+        return Unknown(element) if active is None else self._activate(active)
+
+    def _is_active(self, element: Element) -> bool:
+        if element.tag == "summary":
+            around = element.parent
+            return around is not None and around.tag == "details" and around.child("summary") is element
+        return element.tag in _ACTIVE and (element.tag != "a" or "href" in element.attributes)
+
+    def _activate(self, element: Element) -> Effect:
+        """What an element does when it is clicked, or Enter pressed on it."""
+        kind = element.type
+        match element.tag:
+            case "a" | "area":
+                return self._way(element)
+            case "label":
+                control = self.document.control_of(element)
+                if control is None or is_natively_disabled(control):
+                    return None
+                if self._takes_focus(control):
+                    self.focus(control)
+                return self._activate(control)
+            case "summary":
+                assert element.parent is not None
+                self.tree.set_open(element.parent, not self.live.is_open(element.parent))
+            case "input" if kind == "checkbox":
+                self.tree.set_checked(element, not self.live.is_checked(element, self.document))
+            case "input" if kind == "radio":
+                self.tree.set_checked(element, True)
+            case "input" if kind == "file":
+                return Modal("fileChooser", element.index)
+            case "button" | "input" if kind in ("submit", "image", "reset", "button"):
+                return self._press_button(element)
+            case _:
+                pass
+        return None
+
+    def _way(self, anchor: Element) -> Effect:
+        target = resolve_url(self.page.url, anchor.get("href"))
+        if target.lower().startswith("javascript:"):
+            return Unknown(anchor)
+        if not target.startswith(("http://", "https://", "about:")):
+            return None
+        name = anchor.attributes.get("download")
+        return Way(
+            WebRequest(target),
+            anchor.get("target").lower() == "_blank",
+            None if name is None else name or download_name(target),
+        )
+
+    def _press_button(self, button: Element) -> Effect:
+        form = form_of(button, self.document)
+        if button.type == "button" or form is None:
+            return Unknown(button)
+        if button.type == "reset":
+            self.forms.reset(form)
+            self.tree = self._read()
+            return None
+        return self.submit(form, button)
+
+    def submit(self, form: Element, button: Element | None, *, asked: bool = False) -> Effect:
+        """Sends a form, if nothing in it forbids that."""
+        forms = self.forms
+        method = ((button.get("formmethod") if button else "") or form.get("method")).lower()
+        free = "novalidate" in form.attributes or (button and "formnovalidate" in button.attributes)
+        if not free and (wrong := forms.invalid(form)):
+            self.focus(wrong[0])
+            return None
+        dialog = _DIALOG.fullmatch(form.get("onsubmit"))
+        if dialog and not asked:
+            about = button or form
+            return Modal(dialog["kind"], about.index, _text(dialog["message"]), sends=True)
+        if method == "dialog":
+            around = form.closest("dialog")
+            if around is not None:
+                self.tree.set_open(around, False)
+                self.focus(None)
+            return None
+        request = forms.request(form, button, self.page.url)
+        if request is None:
+            return Unknown(button or form)
+        target = (button.get("formtarget") if button else "") or form.get("target")
+        return Way(request, target.lower() == "_blank")
+
+    def answer(self, modal: Modal, accept: bool) -> Effect:
+        """Goes on after a dialog."""
+        element = self.document.elements[modal.element]
+        if not accept and modal.kind == "confirm":
+            return None
+        if not modal.sends:
+            return self.click(element, asked=True)
+        form = element if element.tag == "form" else form_of(element, self.document)
+        assert form is not None
+        return self.submit(form, None if element is form else element, asked=True)
+
+    def choose_files(self, element: Element, paths: Sequence[str]) -> None:
+        """Puts files into a file input."""
+        self.kept["files"] = {**self.kept.get("files", {}), str(element.index): list(paths)}
+
+    def fill(self, element: Element, text: str) -> None:
+        """Replaces what is in a text control, and gives it the focus."""
+        self.focus(element)
+        self._set(element, text)
+
+    def _set(self, element: Element, text: str) -> None:
+        if element.tag == "input":
+            text = text.replace("\r", "").replace("\n", "")
+        self.tree.set_value(element, text)
+
+    def type(self, text: str) -> Effect:
+        """Types text where the focus is, at its end."""
+        element = self.focused
+        if not is_text(element) or is_natively_disabled(element) or "readonly" in element.attributes:
+            return None
+        before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
+        longest = element.get("maxlength")
+        text = before + text
+        self._set(element, text[: int(longest)] if longest.isdigit() else text)
+        return None
+
+    def choose(self, select: Element, options: Sequence[Element]) -> None:
+        """Selects options of a select, and no others."""
+        every = list(select.descendants("option"))
+        self.tree.select_options(select, [every.index(one) for one in options])
+
+    def options(self, select: Element, value: str, *, by_label: bool = False) -> list[Element]:
+        """The options with this value or this text."""
+        every = select.descendants("option")
+        return [
+            one
+            for one in every
+            if " ".join(one.text_content().split()) == value
+            or (not by_label and value_of_option(one) == value)
+        ]
+
+    def press(self, key: str) -> Effect:
+        """Presses a key, `Tab`, `a`, `Shift+Tab`.
+
+        Raises:
+            BadKey: there is none.
+        """
+        *modifiers, key = key.split("+") if len(key) > 1 else [key]
+        key = {"Space": " "}.get(key, key)
+        for one in (*modifiers, key):
+            if len(one) != 1 and one not in _NAMED_KEYS and not re.fullmatch(r"Key[A-Z]|Digit\d", one):
+                raise BadKey(one)
+        element = self.focused
+        match key:
+            case "Tab":
+                self.focus(self._next_stop(-1 if "Shift" in modifiers else 1))
+            case "Enter":
+                return self._enter(element)
+            case "a" | "A" if modifiers and modifiers[0] in ("Control", "Meta", "ControlOrMeta"):
+                self.kept["marked"] = True
+            case _ if modifiers and modifiers != ["Shift"]:
+                return None
+            case "Backspace" | "Delete" if is_text(element) and "readonly" not in element.attributes:
+                all_of_it = self.kept.pop("marked", None)
+                if all_of_it or key == "Backspace":
+                    self._set(element, "" if all_of_it else self.live.value_of(element)[:-1])
+            case "ArrowDown" | "ArrowUp":
+                self._step(element, 1 if key == "ArrowDown" else -1)
+            case " " if not is_text(element):
+                if element.tag in ("button", "summary") or element.type in (*TOGGLES, "submit", "reset"):
+                    return self.click(element)
+            case _ if len(key) == 1:
+                return self.type(key)
+            case _:
+                pass
+        return None
+
+    def _enter(self, element: Element) -> Effect:
+        if element.tag in ("a", "button", "summary") or is_submit_button(element):
+            return self.click(element)
+        if element.tag == "textarea":
+            return self.type("\n")
+        form = form_of(element, self.document) if element.tag == "input" else None
+        if form is None:
+            return None
+        forms = self.forms
+        button = forms.submitter(form)
+        if button is not None:
+            return None if is_natively_disabled(button) else self.click_button(button)
+        return self.submit(form, None) if forms.sends_on_enter(form) else None
+
+    def click_button(self, button: Element) -> Effect:
+        """A click that Enter in a field makes: the focus stays where it is."""
+        before = self.focused
+        effect = self.click(button)
+        if self.focused is button:
+            self.focus(before)
+        return effect
+
+    def _step(self, element: Element, by: int) -> None:
+        if element.tag == "select" and "multiple" not in element.attributes:
+            options = [one for one in element.descendants("option") if not is_natively_disabled(one)]
+            chosen = self.live.selected_options(element)
+            at = options.index(chosen[0]) if chosen and chosen[0] in options else -1
+            if options:
+                self.choose(element, [options[min(max(at + by, 0), len(options) - 1)]])
+        elif element.type == "radio" and element.tag == "input":
+            group = [one for one in radio_group(element, self.document) if not is_natively_disabled(one)]
+            self.focus(group[(group.index(element) + by) % len(group)])
+            self.tree.set_checked(self.focused, True)
+
+    def _takes_focus(self, element: Element) -> bool:
+        if "tabindex" in element.attributes:
+            return True
+        if element.tag in ("a", "area"):
+            return "href" in element.attributes
+        if element.tag == "summary":
+            return self._is_active(element)
+        controls = ("button", "input", "select", "textarea")
+        return element.tag in controls and element.type != "hidden" and not is_natively_disabled(element)
+
+    def _next_stop(self, by: int) -> Element | None:
+        """The element that Tab comes to; the body behind the last one."""
+
+        def order(element: Element) -> int:
+            written = element.get("tabindex")
+            return int(written) if written.lstrip("-").isdigit() else 0
+
+        stops = [
+            one
+            for one in self.document.elements
+            if self._takes_focus(one) and order(one) >= 0 and self.tree.is_visible(one)
+            and self._is_stop(one)
+        ]
+        stops.sort(key=lambda one: order(one) or 1 << 31)
+        here = self.focused
+        if here in stops:
+            at = stops.index(here) + by
+            return stops[at] if 0 <= at < len(stops) else None
+        after = [one for one in stops if (one.index - here.index) * by > 0]
+        if here is self.document.body and by < 0:
+            after = stops
+        return after[0 if by > 0 else -1] if after else None
+
+    def _is_stop(self, element: Element) -> bool:
+        """Whether Tab stops at a radio button: one of each group is enough."""
+        if element.tag != "input" or element.type != "radio":
+            return True
+        group = radio_group(element, self.document)
+        checked = [one for one in group if self.live.is_checked(one, self.document)]
+        return not checked or element in checked
+
+    def same_page(self, way: Way) -> bool:
+        """Whether a way leads to another place on this page."""
+        target = way.request.url
+        return (
+            "#" in target
+            and way.request.method == "GET"
+            and urldefrag(target).url == urldefrag(self.page.url).url
+        )
+
+
+@lru_cache(maxsize=1)
+def _live_states() -> TypeAdapter[LiveState]:
+    return TypeAdapter(LiveState)
+
+
+@lru_cache(maxsize=1)
+def _ref_books() -> TypeAdapter[RefBook]:
+    return TypeAdapter(RefBook)
+
+
+def _text(literal: str) -> str:
+    """What a text between quotes says in a program."""
+    escapes: dict[str, str] = {"n": "\n", "t": "\t"}
+    return re.sub(r"\\(.)", lambda found: escapes.get(found[1], found[1]), literal)
