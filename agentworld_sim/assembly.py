@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
@@ -30,6 +30,7 @@ from agentworld_sim.types.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell import Machine, ShellLimits
+    from agentworld_sim.engines.web.requests import Internet
     from agentworld_sim.imagination import WorldModel
 
 
@@ -59,7 +60,13 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     if entries:
         tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
     declared = [one for control in scenario.controls for one in control.to_data()]
-    values = {DECLARED: declared} if declared else {}
+    values: dict[str, Any] = {DECLARED: declared} if declared else {}
+    if scenario.sites:
+        from agentworld_sim.sites.site_internet import first_records, scenario_internet
+
+        # Sites that cannot work are refused when the world is made.
+        scenario_internet(scenario)
+        values |= first_records(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 
 
@@ -234,9 +241,19 @@ def _web(setup: EngineSetup) -> Engine:
     def make() -> Engine:
         from agentworld_sim.engines.web import WebEngine
 
-        return WebEngine(setup.imaginer, workspace=setup.scenario.machine.workdir_path)
+        scenario = setup.scenario
+        return WebEngine(setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path)
 
     return LateEngine("web", make)
+
+
+def internet_of(scenario: Scenario) -> Internet | None:
+    """The internet of a scenario's worlds; `None` where it has no sites."""
+    if not scenario.sites:
+        return None
+    from agentworld_sim.sites.site_internet import scenario_internet
+
+    return scenario_internet(scenario)
 
 
 def _programs(setup: EngineSetup) -> Engine | None:
