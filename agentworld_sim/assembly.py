@@ -62,10 +62,9 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
     if scenario.sites:
-        from agentworld_sim.sites.site_internet import first_records, scenario_internet
+        from agentworld_sim.sites.site_internet import check_sites, first_records
 
-        # Sites that cannot work are refused when the world is made.
-        scenario_internet(scenario)
+        check_sites(scenario)
         values |= first_records(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 

@@ -226,7 +226,8 @@ class Site(Strict):
     """Its tables, which are the world's."""
     start: str | None = None
     """A template that writes records of the world's first moment, one a line: `{"table": …, "record": {…}}`.
-    It may use `pick(list)`, `number(least, most)` and `ago(days)`, which follow from the world's seed."""
+    It may use `pick(list)`, `number(least, most)`, `ago(days)` (a text) and `moment(days)` (seconds), which follow
+    from the world's seed and clock."""
     session: SessionSpec | None = None
     """Sessions, where people can sign in."""
     rows: Queries = Field(default_factory=dict[str, str])

@@ -25,7 +25,7 @@ from agentworld_sim.sites.site_forms import (
 )
 from agentworld_sim.sites.site_records import SiteRecords, SiteTransaction
 from agentworld_sim.sites.site_routes import SiteRoutes, address, filled_json
-from agentworld_sim.sites.site_templates import FormData, SiteTemplates, TemplateFailure
+from agentworld_sim.sites.site_templates import FormData, TemplateFailure, site_templates
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import StateChange, WorldState
 
@@ -83,7 +83,7 @@ class SiteApplication:
         """
         self.site = site
         self.records = SiteRecords(tables)
-        self.templates = SiteTemplates(site.templates)
+        self.templates = site_templates(tuple(sorted(site.templates.items())))
         self.routes = SiteRoutes(site.routes)
         self._user = user
         self._root = f"{ROOT}{site.site}/"
@@ -315,7 +315,8 @@ class SiteApplication:
         self, visit: _Visit, template: str, context: Mapping[str, Any], status: int
     ) -> WebResponse:
         flash = visit.cookies.get(_FLASH, "")
-        common = {name: visit.records.rows(sql, context) for name, sql in self.site.rows.items()}
+        known = {"user": context["user"], "now": context["now"]}
+        common = {name: visit.records.rows(sql, known) for name, sql in self.site.rows.items()}
         text = self.templates.render(
             template,
             {

@@ -12,7 +12,7 @@ from agentworld_sim.scenario.site_file import PLACEHOLDER, FieldRule, Route
 from agentworld_sim.sites.site_application import SiteApplication
 from agentworld_sim.sites.site_forms import parameter_name
 from agentworld_sim.sites.site_records import SiteTransaction
-from agentworld_sim.sites.site_templates import undeclared
+from agentworld_sim.sites.site_templates import TemplateNeeds
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.state import WorldState
 
@@ -32,12 +32,13 @@ _NEW = re.compile(r":(new_[A-Za-z0-9_]+)")
 def site_problems(application: SiteApplication) -> Problems:
     """All problems, each with its key in the site's file."""
     found: Problems = []
+    needs = TemplateNeeds(application.templates)
     state = WorldState(files=FileTree({}), clock_us=0, seed=0)
     with application.records.opened(state) as records:
         for number, route in enumerate(application.site.routes):
             place: Key = ("routes", number)
             found += [((*place, *key), text) for key, text in _statement_problems(route, records)]
-            found += [((*place, *key), text) for key, text in _page_problems(application, route)]
+            found += [((*place, *key), text) for key, text in _page_problems(application, route, needs)]
             if route.go is not None and route.go != "back":
                 link = PLACEHOLDER.sub("\0", route.go).partition("?")[0]
                 if (problem := _link_problem(application, "GET", link)) is not None:
@@ -104,14 +105,16 @@ def _rule_problems(
         yield ("matches",), f"the form has no field {rule.matches!r}.{hint}"
 
 
-def _page_problems(application: SiteApplication, route: Route) -> Iterator[tuple[Key, str]]:
+def _page_problems(
+    application: SiteApplication, route: Route, needs: TemplateNeeds
+) -> Iterator[tuple[Key, str]]:
     if route.page is None:
         return
     names = {found[1] for found in PLACEHOLDER.finditer(route.pattern)}
     names |= {*route.query, *route.row, *route.rows, *route.data, *application.site.rows}
     names |= {parameter_name(field, rule) for field, rule in route.form.items()}
     try:
-        for template, variable in undeclared(application.templates, route.page):
+        for template, variable in sorted(needs.of(route.page)):
             if variable not in names | _KNOWN:
                 hint = nearest(variable, names | _KNOWN)
                 yield ("page",), f"the template {template!r} uses {variable!r}, which nothing gives.{hint}"

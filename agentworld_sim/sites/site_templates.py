@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import cache, wraps
+from functools import lru_cache, wraps
 from html import escape
 from typing import Any, cast
 from urllib.parse import quote
 
-from jinja2 import DictLoader, StrictUndefined, nodes, pass_context
+from jinja2 import DictLoader, StrictUndefined, meta, nodes
 from jinja2.filters import FILTERS
 from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -62,7 +62,7 @@ class FormData:
 
 
 _OPEN: Mapping[type, tuple[str, ...]] = {
-    FormData: ("value", "error", "errors"),
+    FormData: ("value", "values", "error", "errors"),
     LoopContext: ("index", "index0", "first", "last", "length", "previtem", "nextitem"),
     Macro: (),
 }
@@ -108,8 +108,8 @@ class SiteTemplates:
         )
         environment.globals = {"_tick": _spend, "_text": _text, "range": _range}
         environment.filters = {name: _limited(FILTERS[name]) for name in _FILTERS}
-        own = {"paragraphs": _paragraphs, "segment": _segment, "slug": slug}
-        environment.filters |= {name: _limited(run) for name, run in own.items()} | {"ago": _ago}
+        own = {"ago": _ago, "paragraphs": _paragraphs, "segment": _segment, "slug": slug}
+        environment.filters |= {name: _limited(run) for name, run in own.items()}
 
     @property
     def known(self) -> set[str]:
@@ -189,7 +189,7 @@ def _range(*bounds: int) -> range:
 def _limited(run: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run)
     def run_limited(*given: Any, **named: Any) -> Any:
-        _spend(1 + sum(len(one) // 100 for one in given if isinstance(one, Sized)))
+        _spend(1 + sum(len(one) // 100 for one in given if isinstance(one, str | list | dict)))
         return _limit(run(*given, **named))
 
     return run_limited
@@ -229,12 +229,9 @@ def _paragraphs(text: object) -> Markup:
     return Markup("\n".join(f"<p>{line}</p>" for line in lines))  # noqa: S704 -- it is escaped
 
 
-@pass_context
-def _ago(context: Context, moment: object) -> str:
-    """A moment (ISO 8601, UTC) as people say it now."""
-    _spend()
-    then = _seconds(str(moment))
-    passed = _seconds(str(context["now"])) - then
+def _ago(moment: object, now: object) -> str:
+    """A moment (ISO 8601, UTC) as people say it at the moment `now`."""
+    passed = _seconds(str(now)) - _seconds(str(moment))
     for length, name in ((365 * _DAY, "year"), (30 * _DAY, "month"), (_DAY, "day"), (3600, "hour"), (60, "minute")):
         if passed >= length:
             count = int(passed // length)
@@ -242,7 +239,7 @@ def _ago(context: Context, moment: object) -> str:
     return "just now"
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _plain_moment(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
@@ -251,21 +248,44 @@ def _seconds(text: str) -> float:
     return _plain_moment(text.removesuffix("Z")[:26])
 
 
-def undeclared(templates: SiteTemplates, name: str, seen: set[str] | None = None) -> Iterable[tuple[str, str]]:
-    """The variables that a template and those it is made of take from outside, each with the template.
+class TemplateNeeds:
+    """What templates take from outside."""
 
-    Raises:
-        TemplateFailure: one of them cannot be read, or is not there.
-    """
-    from jinja2 import meta
+    def __init__(self, templates: SiteTemplates) -> None:
+        self._templates = templates
+        self._own: dict[str, tuple[set[str], list[str]]] = {}
 
-    seen = set() if seen is None else seen
-    if name in seen:
-        return
-    seen.add(name)
-    tree = templates.parse(name)
-    for variable in sorted(meta.find_undeclared_variables(tree) - templates.known):
-        yield name, variable
-    for other in meta.find_referenced_templates(tree):
-        if other is not None:
-            yield from undeclared(templates, other, seen)
+    def of(self, name: str) -> set[tuple[str, str]]:
+        """The variables that a template and those it is made of take, each with the template that says so.
+
+        Raises:
+            TemplateFailure: one of them cannot be read, or is not there.
+        """
+        found: set[tuple[str, str]] = set()
+        waiting, seen = [name], set[str]()
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                variables, others = self._own_needs(one)
+                found |= {(one, variable) for variable in variables}
+                waiting += others
+        return found
+
+    def _own_needs(self, name: str) -> tuple[set[str], list[str]]:
+        if name not in self._own:
+            tree = self._templates.parse(name)
+            # Blocks see what the whole template imports; what one branch sets, another may lack.
+            own = {one.name for one in tree.find_all(nodes.Name) if one.ctx == "store"}
+            for part in tree.find_all(nodes.FromImport):
+                own |= {one if isinstance(one, str) else one[1] for one in part.names}
+            variables = meta.find_undeclared_variables(tree) - self._templates.known - own
+            others = [one for one in meta.find_referenced_templates(tree) if one is not None]
+            self._own[name] = variables, others
+        return self._own[name]
+
+
+@lru_cache(maxsize=16)
+def site_templates(templates: tuple[tuple[str, str], ...]) -> SiteTemplates:
+    """The templates of a site; compiled once for all of its worlds."""
+    return SiteTemplates(dict(templates))
