@@ -127,7 +127,7 @@ class AccessibilityTree:
         styles, index = self.styles, element.index
         style = styles.of[index]
         visible = self.boxes.is_visible(element)
-        seen = visible or not styles.is_hidden(element)
+        seen = visible or not styles.hidden[index]
         node: AccessibilityNode | None = None
         sources: tuple[int, ...] = ()
         within = above
@@ -189,8 +189,6 @@ class AccessibilityTree:
         elif role in _PRESENTATIONAL:
             return None, ()
         else:
-            text, sources = self.names.name_of(element)
-            name = plain(text) if text else ""
             children = element.children
             if (
                 role == "generic"
@@ -202,6 +200,8 @@ class AccessibilityTree:
                 and children[0]
             ):
                 return None, ()
+            text, sources = self.names.name_of(element)
+            name = plain(text) if text else ""
         ref = ""
         if visible and clickable:
             ref = self._refs.give(index, role, name)
