@@ -192,12 +192,10 @@ class AccessibilityTree:
             children = element.children
             if (
                 role == "generic"
-                and style.display == "inline"
-                and style.visible
-                and style.rendered
                 and len(children) == 1
                 and isinstance(children[0], str)
                 and children[0]
+                and self.boxes.is_inline(element)
             ):
                 return None, ()
             text, sources = self.names.name_of(element)

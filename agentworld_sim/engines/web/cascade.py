@@ -17,7 +17,7 @@ _DISPLAY: dict[str, str] = {
         "block": "address article aside blockquote body center dd details dialog dir div dl dt fieldset"
         " figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend listing main"
         " menu nav ol optgroup option p plaintext pre search section summary ul xmp",
-        "none": "base basefont datalist head link meta noembed noframes noscript param rp script style"
+        "none": "area base basefont datalist head link meta noembed noframes noscript param rp script style"
         " template title",
         "inline-block": "button input marquee meter progress select textarea",
         "list-item": "li",
@@ -33,11 +33,13 @@ _DISPLAY: dict[str, str] = {
         "ruby": "ruby",
         "ruby-text": "rt",
         "contents": "slot",
+        "inline math": "math",
+        "block math": "mfrac mi mn mo mover mrow ms mspace msqrt mroot msub msubsup msup mtable mtd mtext mtr munder"
+        " munderover semantics",
     }.items()
     for tag in tags.split()
 }
 """How browsers display elements without a style sheet; the rest are inline."""
-
 _SVG_DISPLAY = {
     "text": "block",
     "foreignObject": "block",
@@ -138,7 +140,7 @@ class Styles:
             display = "inline" if display in ("initial", "unset") and "display" in declared else ""
         display = display or _default_display(element, live)
         if "float" in declared or "position" in declared:
-            if declared.get("position") in ("absolute", "fixed") or declared.get("float") in _FLOATS:
+            if declared.get("position") in ("absolute", "fixed") or declared.get("float") in FLOATS:
                 display = _BLOCKS.get(display, display)
         if above.display in FLEXIBLE:
             display = _BLOCKS.get(display, display)
@@ -217,7 +219,7 @@ class Styles:
         is_block = (
             declared.get("display", "inline") != "inline"
             or declared.get("position") in ("absolute", "fixed")
-            or declared.get("float") in _FLOATS
+            or declared.get("float") in FLOATS
             or self.of[element.index].display in FLEXIBLE
         )
         return f" {text} " if is_block and text is not None else text or ""
@@ -239,7 +241,7 @@ def _default_display(element: Element, live: LiveState) -> str:
 
 
 _NOT_DISPLAY = frozenset("inherit initial unset revert revert-layer".split())
-_FLOATS = ("left", "right", "inline-start", "inline-end")
+FLOATS = ("left", "right", "inline-start", "inline-end")
 FLEXIBLE = frozenset("flex inline-flex grid inline-grid".split())
 _BLOCKS = {
     "inline": "block",
