@@ -127,7 +127,7 @@ class AccessibilityTree:
         styles, index = self.styles, element.index
         style = styles.of[index]
         visible = self.boxes.is_visible(element)
-        seen = visible or not styles.is_hidden(element)
+        seen = visible or not styles.hidden[index]
         node: AccessibilityNode | None = None
         sources: tuple[int, ...] = ()
         within = above
@@ -189,19 +189,17 @@ class AccessibilityTree:
         elif role in _PRESENTATIONAL:
             return None, ()
         else:
-            text, sources = self.names.name_of(element)
-            name = plain(text) if text else ""
             children = element.children
             if (
                 role == "generic"
-                and style.display == "inline"
-                and style.visible
-                and style.rendered
                 and len(children) == 1
                 and isinstance(children[0], str)
                 and children[0]
+                and self.boxes.is_inline(element)
             ):
                 return None, ()
+            text, sources = self.names.name_of(element)
+            name = plain(text) if text else ""
         ref = ""
         if visible and clickable:
             ref = self._refs.give(index, role, name)

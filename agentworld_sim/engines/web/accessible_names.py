@@ -65,7 +65,9 @@ class _Way(NamedTuple):
     @property
     def on(self) -> _Way:
         """The way on to the children."""
-        return _CONTENT if self is _TARGET else self._replace(target="below") if self.target else self
+        if self is _TARGET:
+            return _CONTENT
+        return self._replace(target="below") if self.target == "self" else self
 
 
 _TARGET, _CONTENT = _Way("self"), _Way("below")
@@ -80,6 +82,7 @@ class AccessibleNames:
         self._document = document
         self._role_of = roles.of
         self._styles = styles
+        self._hidden = styles.hidden
         self._live = live
         self._old_rules = old_rules
         self._names: dict[int, Name] = {}
@@ -121,6 +124,9 @@ class AccessibleNames:
             readers |= self._readers.pop(around.index, set())
         return readers
 
+    def _is_hidden(self, element: Element) -> bool:
+        return bool(self._hidden[element.index])
+
     def _text(self, element: Element, way: _Way, visited: set[int]) -> Name:
         index = element.index
         if index in visited:
@@ -144,7 +150,7 @@ class AccessibleNames:
 
     def _compute(self, element: Element, way: _Way, visited: set[int]) -> Name:
         index, attributes = element.index, element.attributes
-        if element.tag in _IGNORED or (not way.hidden and self._styles.is_hidden(element)):
+        if element.tag in _IGNORED or (self._hidden[index] and not way.hidden):
             visited.add(index)
             return _NO_NAME
         labelled_by: list[Element] = []
@@ -152,7 +158,7 @@ class AccessibleNames:
             labelled_by = self._document.references(attributes["aria-labelledby"])
             if not way.labelled:
                 name = join(
-                    self._refer(one, _Way(labelled=True, hidden=self._styles.is_hidden(one)), visited)
+                    self._refer(one, _Way(labelled=True, hidden=self._is_hidden(one)), visited)
                     for one in labelled_by
                 )
                 if name.text:
@@ -272,7 +278,7 @@ class AccessibleNames:
             case _ if element.tag == "svg" or element.in_svg:
                 if (part := element.child("title")) is not None:
                     visited.add(element.index)
-                    hidden = self._styles.is_hidden(part)
+                    hidden = self._is_hidden(part)
                     return self._text(part, way.on._replace(labelled=True, hidden=hidden), visited)
                 link = element.get("xlink:title") if element.tag == "a" else ""
                 return own(element, link) if link.strip() else None
@@ -293,13 +299,13 @@ class AccessibleNames:
     def _from_labels(self, element: Element, visited: set[int]) -> Name:
         visited.add(element.index)
         names = (
-            self._refer(label, _Way(label=True, hidden=self._styles.is_hidden(label)), visited)
+            self._refer(label, _Way(label=True, hidden=self._is_hidden(label)), visited)
             for label in self._document.labels_of(element)
         )
         return join(name for name in names if name.text)
 
     def _part(self, part: Element, way: _Way, visited: set[int]) -> Name:
-        hidden = way.hidden or self._styles.is_hidden(part)
+        hidden = way.hidden or self._is_hidden(part)
         return self._text(part, way.on._replace(native=True, hidden=hidden), visited)
 
     def _content(self, element: Element, way: _Way, visited: set[int]) -> Name:

@@ -18,6 +18,7 @@ _NUMBER = re.compile(
     r"\s*(?:[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)?\s*"
 )
 _WORDS = frozenset("y n yes no true false on off null".split())
+_json_text = json.JSONEncoder(ensure_ascii=False).encode
 _ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f-\x9f]')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -30,8 +31,9 @@ def needs_quotes(text: str) -> bool:
     )
 
 
-def quote_key(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'" if needs_quotes(text) else text
+def _quote_key(text: str) -> str:
+    """A key begins with a role, so it is no number and no word with a meaning."""
+    return "'" + text.replace("'", "''") + "'" if _QUOTED.search(text) else text
 
 
 def quote_value(text: str) -> str:
@@ -66,7 +68,7 @@ def _block(node: AccessibilityNode, level: int, hand: bool, old_rules: bool, dep
         return node.written[1]
     indent = "  " * level
     shows_hand = bool(hand and node.pointer and node.ref)
-    key = f"{indent}- {quote_key(_key(node, shows_hand, old_rules))}"
+    key = f"{indent}- {_quote_key(_key(node, shows_hand, old_rules))}"
     children = node.children
     text = children[0] if len(children) == 1 and isinstance(children[0], str) else None
     if text is None and depth and level == depth:
@@ -93,7 +95,7 @@ def _key(node: AccessibilityNode, shows_hand: bool, old_rules: bool) -> str:
     name = node.name
     if name and len(name) <= MAX_NAME:
         is_pattern = old_rules and name.startswith("/") and name.endswith("/")
-        key += f" {name}" if is_pattern else f" {json.dumps(name, ensure_ascii=False)}"
+        key += f" {name}" if is_pattern else f" {_json_text(name)}"
     if node.states:
         key += "".join(f" [{state}]" for state in node.states)
     if node.ref:

@@ -13,10 +13,13 @@ EXTRA = "browser"
 
 PROPERTIES = frozenset(
     "border border-bottom border-bottom-width border-left border-left-width border-right border-right-width"
-    " border-top border-top-width border-width bottom content content-visibility cursor display flex flex-grow float"
-    " clear height inset left list-style list-style-type max-height max-width min-height min-width overflow padding padding-bottom padding-left padding-right padding-top"
-    " pointer-events position right top transform visibility width".split()
+    " border-top border-top-width border-width bottom clear content content-visibility cursor display flex"
+    " flex-direction flex-flow flex-grow float height inset left list-style list-style-type max-height max-width"
+    " min-height min-width overflow padding-bottom padding-left padding-right padding-top pointer-events position"
+    " right top transform visibility width".split()
 )
+_SIDES = {"padding": ("padding-top", "padding-right", "padding-bottom", "padding-left")}
+"""Properties that stand for four others."""
 
 _TOKEN = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[;{}]""", re.DOTALL)
 _PSEUDO_ELEMENT = re.compile(r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)")
@@ -156,11 +159,26 @@ def declarations(text: str) -> tuple[Declarations, Declarations]:
     style = StyleDeclaration.parse(text)
     normal, important = list[tuple[str, str]](), list[tuple[str, str]]()
     for name in style.properties():
+        into, value = important if style.important(name) else normal, style[name]
         name = name.lower()
-        if name in PROPERTIES:
-            into = important if style.important(name) else normal
-            into.append((name, style[name] if name == "content" else style[name].lower()))
+        if name in _SIDES:
+            into += zip(_SIDES[name], _four(value.lower().split()), strict=True)
+        elif name in PROPERTIES:
+            into.append((name, value if name == "content" else value.lower()))
     return tuple(normal), tuple(important)
+
+
+def _four(values: list[str]) -> list[str]:
+    """The values of top, right, bottom and left, where those that are the same need not be repeated."""
+    match values:
+        case [top, right, bottom, left]:
+            return [top, right, bottom, left]
+        case [top, right, bottom]:
+            return [top, right, bottom, right]
+        case [top, right]:
+            return [top, right, top, right]
+        case _:  # one, or a function with spaces in it
+            return [" ".join(values)] * 4
 
 
 @lru_cache(maxsize=256)
