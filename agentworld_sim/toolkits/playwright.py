@@ -21,12 +21,8 @@ UNCOMPUTED = frozenset(
 )
 """What is imagined or refused: programs and pictures."""
 
-_newer = ToolkitMaker(
-    toolkit=NEWER, domain="web", operations="web", engine="web", of_server=True
-)
-_older = ToolkitMaker(
-    toolkit=OLDER, domain="web", operations="web", engine="web", of_server=True
-)
+_newer = ToolkitMaker(toolkit=NEWER, domain="web", operations="web", engine="web", of_server=True)
+_older = ToolkitMaker(toolkit=OLDER, domain="web", operations="web", engine="web", of_server=True)
 _CLICK = "doubleClick?:boolean button?:left,right,middle modifiers?:strings"
 _KINDS = "type:textbox,checkbox,radio,combobox,slider"
 _LEVEL = "level:error,warning,info,debug"
@@ -35,7 +31,9 @@ TOOLS: tuple[KnownTool, ...] = (
     _newer("browser_close", "Closes the browser.", ""),
     _newer("browser_resize", "Resizes the window.", "width:number height:number"),
     _newer(
-        "browser_console_messages", "Gives what the console says.", f"{_LEVEL} all?:boolean filename?"
+        "browser_console_messages",
+        "Gives what the console says.",
+        f"{_LEVEL} all?:boolean filename?",
     ),
     _newer("browser_handle_dialog", "Answers a dialog.", "accept:boolean promptText?"),
     _newer(
@@ -71,8 +69,7 @@ TOOLS: tuple[KnownTool, ...] = (
     _newer(
         "browser_network_request",
         "Gives one request.",
-        "index:integer filename?"
-        " part?:request-headers,request-body,response-headers,response-body",
+        "index:integer filename? part?:request-headers,request-body,response-headers,response-body",
     ),
     _newer(
         "browser_snapshot",

@@ -155,7 +155,9 @@ class BrowserState:
         else:
             # It is loaded anew, and its controls are filled in again.
             tab.documents += 1
-            self.keep_live(tab, {CONTROLS: self.live(tab).get(CONTROLS, {})})
+            controls = self.live(tab).get(CONTROLS, {})
+            filled = {name: controls[name] for name in controls if name not in ("focus", "open")}
+            self.keep_live(tab, {CONTROLS: filled})
         return self._visit(tab, tab.at)
 
     def live(self, tab: TabState) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from agentworld_sim.engines.web.browser_state import (
     BrowserState,
     TabState,
 )
-from agentworld_sim.engines.web.live_page import LivePage, Way
+from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
 from agentworld_sim.engines.web.loading import Download, LoadFailed, PageLoader, WorldFiles
 from agentworld_sim.engines.web.requests import WebRequest
 from agentworld_sim.ports import Answer
@@ -37,6 +37,8 @@ class BrowserTurn:
     """The working directory of the machine."""
     clock_us: int
     """The world's time at the end of the turn."""
+    read: PagesRead
+    """The pages of the turn before."""
     distilled: bool = True
     """Whether pages are read as the newer generation reads them."""
     downloaded: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -48,7 +50,12 @@ class BrowserTurn:
         found = self._open.get(tab.number)
         if found is None:
             found = LivePage(
-                self.browser, tab, self.files, self.loader.sheet, distilled=self.distilled
+                self.browser,
+                tab,
+                self.files,
+                self.loader.sheet,
+                distilled=self.distilled,
+                read=self.read,
             )
             self._open[tab.number] = found
         return found
@@ -66,6 +73,16 @@ class BrowserTurn:
         """The pages that are open are to be read again from what is kept."""
         self._open.clear()
 
+    def back(self, tab: TabState | None) -> BrowserPage | None:
+        """Goes back in a tab; gives the page that is there, or `None` on the first."""
+        self.save()
+        documents = tab.documents if tab is not None else 0
+        page = self.browser.back(tab)
+        self.forget_pages()
+        if page is not None and tab is not None and tab.documents > documents:
+            self._watch(tab, page)
+        return page
+
     def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
         """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.
 
@@ -77,10 +94,12 @@ class BrowserTurn:
         here = self.browser.page(tab)
         if not way.new_tab and way.download is None and self.page(tab).same_page(way):
             there = replace(here, url=way.request.url, asked={})
+            self.page(tab).focus(None)
+            self.save()
             self.browser.go(tab, there, same_document=True)
             self._open.pop(tab.number)
             return there
-        self.loader.tab = tab.number
+        self.loader.tab = self.browser.opened if way.new_tab else tab.number
         referer = here.url.partition("#")[0] if here.url.startswith("http") else ""
         try:
             came = self._load(way, referer)
@@ -110,6 +129,9 @@ class BrowserTurn:
             tab = self.browser.open_tab()
         self.browser.go(tab, page)
         self._open.pop(tab.number, None)
+        self._watch(tab, page)
+
+    def _watch(self, tab: TabState, page: BrowserPage) -> None:
         for text in self.loader.console(page):
             tab.console.append([tab.documents, f"[ERROR] {text}"])
 

@@ -14,7 +14,6 @@ from agentworld_sim.engines.web.live_state import (
     radio_group,
     value_of_option,
 )
-from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import (
     FormField,
     Upload,
@@ -23,6 +22,7 @@ from agentworld_sim.engines.web.requests import (
     resolve_url,
     url_with_query,
 )
+from agentworld_sim.engines.web.roles import is_natively_disabled
 
 CONTROLS = ("input", "select", "textarea", "button")
 TOGGLES = frozenset(["checkbox", "radio"])
@@ -43,9 +43,7 @@ class PageForms:
 
     document: Document
     live: LiveState
-    files: Mapping[int, tuple[Upload, ...]] = field(
-        default_factory=dict[int, "tuple[Upload, ...]"]
-    )
+    files: Mapping[int, tuple[Upload, ...]] = field(default_factory=dict[int, "tuple[Upload, ...]"])
     """What was chosen in file inputs, by their index."""
 
     def controls(self, form: Element) -> Iterator[Element]:

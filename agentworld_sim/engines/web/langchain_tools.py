@@ -96,10 +96,9 @@ class LangChainCall:
             case "current_webpage":
                 return here.url
             case "previous_webpage":
-                page = browser.back(tab)
+                page = self._turn.back(tab)
                 if page is None:
                     return "Unable to navigate back; no previous page in the history"
-                self._turn.forget_pages()
                 return (
                     f"Navigated back to the previous page with URL '{page.url}'."
                     f" Status code {page.status}"

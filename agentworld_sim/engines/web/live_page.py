@@ -29,8 +29,8 @@ from agentworld_sim.engines.web.loading import WorldFiles, download_name
 from agentworld_sim.engines.web.locators import Locators
 from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.refs import RefBook
-from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
+from agentworld_sim.engines.web.roles import is_natively_disabled
 
 _DIALOG = re.compile(
     r"\s*(?:return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
@@ -76,6 +76,8 @@ class Unknown:
     element: Element
 
 
+PagesRead = dict[int, tuple[Any, Page]]
+"""Pages by the number of their tab, with what they follow from."""
 Effect = Way | Modal | Unknown | None
 
 
@@ -94,20 +96,20 @@ class LivePage:
         sheet: Callable[[str], str | None],
         *,
         distilled: bool,
+        read: PagesRead,
     ) -> None:
         """
         Args:
             sheet: Gives the text of a style sheet by its URL.
             distilled: Whether snapshots and refs are those of the newer generation.
+            read: The pages of the turn before, which need not be read again.
         """
-        self._browser, self._tab, self._files = browser, tab, files
+        self._browser, self._tab, self._files, self._pages = browser, tab, files, read
         self.page = browser.page(tab)
         self.document: Document = parse_document(self.page.html)
         self.kept = browser.live(tab)
         """All that is kept beside the page."""
-        self.live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
         prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
-        self.refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
         hrefs = [
             link.get("href")
             for link in self.document.root.descendants("link")
@@ -116,11 +118,22 @@ class LivePage:
         texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
         self._sheets = {href: text for href, text in texts.items() if text is not None}
         self._distilled = distilled
-        self.tree = self._read()
+        # A page that is changed and then not kept is lost with its turn.
+        key, tree = read.pop(tab.number, (None, None))
+        if tree is None or key != self._key(self.kept.get(CONTROLS), self.kept.get("refs")):
+            live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
+            refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
+            tree = self._read(live, refs)
+        self.tree: Page = tree
+        self.live, self.refs = tree.live, tree.refs
 
-    def _read(self) -> Page:
+    def _key(self, controls: Any, refs: Any) -> Any:
+        """What a page that was read follows from."""
+        return self.page.html, self._sheets, self._distilled, controls or None, refs
+
+    def _read(self, live: LiveState, refs: RefBook) -> Page:
         rules = "distilled" if self._distilled else "full"
-        return Page(self.document, self.live, self.refs, sheets=self._sheets, rules=rules)
+        return Page(self.document, live, refs, sheets=self._sheets, rules=rules)
 
     def save(self) -> None:
         """Keeps what was done to the page."""
@@ -128,11 +141,20 @@ class LivePage:
         refs = _ref_books().dump_python(self.refs, mode="json") if self.refs.last else None
         kept = {**self.kept, CONTROLS: live, "refs": refs}
         self._browser.keep_live(self._tab, {name: one for name, one in kept.items() if one})
+        self._pages[self._tab.number] = self._key(live, refs), self.tree
 
     @cached_property
     def locators(self) -> Locators:
         """How Playwright names the elements."""
         return Locators(self.document, self.tree)
+
+    def element_of(self, ref: str) -> Element | None:
+        """The element with a ref; `None` where it has none, or is not shown any more."""
+        for index, (_, _, given) in self.refs.given.items():
+            if given == ref:
+                element = self.document.elements[index]
+                return element if self.tree.is_visible(element) else None
+        return None
 
     @property
     def forms(self) -> PageForms:
@@ -163,10 +185,14 @@ class LivePage:
         self.tree.set_focus(element or self.document.body)
         self.kept.pop("marked", None)
 
+    def press_mouse(self, element: Element) -> None:
+        """Gives the focus to what the mouse is pressed on."""
+        self.focus(next((one for one in element.chain() if self._takes_focus(one)), None))
+
     def click(self, element: Element, *, asked: bool = False) -> Effect:
         """A click with the mouse. `asked` says that the page's own dialog was answered with yes."""
         if not asked:
-            self.focus(next((one for one in element.chain() if self._takes_focus(one)), None))
+            self.press_mouse(element)
         active = next((one for one in element.chain() if self._is_active(one)), None)
         if active is not None and is_natively_disabled(active) and active.tag not in ("a", "label"):
             return None
@@ -184,7 +210,11 @@ class LivePage:
     def _is_active(self, element: Element) -> bool:
         if element.tag == "summary":
             around = element.parent
-            return around is not None and around.tag == "details" and around.child("summary") is element
+            return (
+                around is not None
+                and around.tag == "details"
+                and around.child("summary") is element
+            )
         return element.tag in _ACTIVE and (element.tag != "a" or "href" in element.attributes)
 
     def _activate(self, element: Element) -> Effect:
@@ -234,7 +264,7 @@ class LivePage:
             return Unknown(button)
         if button.type == "reset":
             self.forms.reset(form)
-            self.tree = self._read()
+            self.tree = self._read(self.live, self.refs)
             return None
         return self.submit(form, button)
 
@@ -290,7 +320,11 @@ class LivePage:
     def type(self, text: str) -> Effect:
         """Types text where the focus is, at its end."""
         element = self.focused
-        if not is_text(element) or is_natively_disabled(element) or "readonly" in element.attributes:
+        if (
+            not is_text(element)
+            or is_natively_disabled(element)
+            or "readonly" in element.attributes
+        ):
             return None
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
         longest = element.get("maxlength")
@@ -322,7 +356,11 @@ class LivePage:
         *modifiers, key = key.split("+") if len(key) > 1 else [key]
         key = {"Space": " "}.get(key, key)
         for one in (*modifiers, key):
-            if len(one) != 1 and one not in _NAMED_KEYS and not re.fullmatch(r"Key[A-Z]|Digit\d", one):
+            if (
+                len(one) != 1
+                and one not in _NAMED_KEYS
+                and not re.fullmatch(r"Key[A-Z]|Digit\d", one)
+            ):
                 raise BadKey(one)
         element = self.focused
         match key:
@@ -334,14 +372,20 @@ class LivePage:
                 self.kept["marked"] = True
             case _ if modifiers and modifiers != ["Shift"]:
                 return None
-            case "Backspace" | "Delete" if is_text(element) and "readonly" not in element.attributes:
+            case "Backspace" | "Delete" if (
+                is_text(element) and "readonly" not in element.attributes
+            ):
                 all_of_it = self.kept.pop("marked", None)
                 if all_of_it or key == "Backspace":
                     self._set(element, "" if all_of_it else self.live.value_of(element)[:-1])
             case "ArrowDown" | "ArrowUp":
                 self._step(element, 1 if key == "ArrowDown" else -1)
             case " " if not is_text(element):
-                if element.tag in ("button", "summary") or element.type in (*TOGGLES, "submit", "reset"):
+                if element.tag in ("button", "summary") or element.type in (
+                    *TOGGLES,
+                    "submit",
+                    "reset",
+                ):
                     return self.click(element)
             case _ if len(key) == 1:
                 return self.type(key)
@@ -373,13 +417,17 @@ class LivePage:
 
     def _step(self, element: Element, by: int) -> None:
         if element.tag == "select" and "multiple" not in element.attributes:
-            options = [one for one in element.descendants("option") if not is_natively_disabled(one)]
+            options = [
+                one for one in element.descendants("option") if not is_natively_disabled(one)
+            ]
             chosen = self.live.selected_options(element)
             at = options.index(chosen[0]) if chosen and chosen[0] in options else -1
             if options:
                 self.choose(element, [options[min(max(at + by, 0), len(options) - 1)]])
         elif element.type == "radio" and element.tag == "input":
-            group = [one for one in radio_group(element, self.document) if not is_natively_disabled(one)]
+            group = [
+                one for one in radio_group(element, self.document) if not is_natively_disabled(one)
+            ]
             self.focus(group[(group.index(element) + by) % len(group)])
             self.tree.set_checked(self.focused, True)
 
@@ -391,7 +439,11 @@ class LivePage:
         if element.tag == "summary":
             return self._is_active(element)
         controls = ("button", "input", "select", "textarea")
-        return element.tag in controls and element.type != "hidden" and not is_natively_disabled(element)
+        return (
+            element.tag in controls
+            and element.type != "hidden"
+            and not is_natively_disabled(element)
+        )
 
     def _next_stop(self, by: int) -> Element | None:
         """The element that Tab comes to; the body behind the last one."""
@@ -403,7 +455,9 @@ class LivePage:
         stops = [
             one
             for one in self.document.elements
-            if self._takes_focus(one) and order(one) >= 0 and self.tree.is_visible(one)
+            if self._takes_focus(one)
+            and order(one) >= 0
+            and self.tree.is_visible(one)
             and self._is_stop(one)
         ]
         stops.sort(key=lambda one: order(one) or 1 << 31)

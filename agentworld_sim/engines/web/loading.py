@@ -37,7 +37,7 @@ _USER_AGENT = (
 )
 
 
-class PageNeeded(Exception):  # noqa: N818 -- no error: a model is asked, and all is done again
+class PageNeeded(Exception):
     """Nobody but a model knows the page that comes next."""
 
     def __init__(self, wanted: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ class PageNeeded(Exception):  # noqa: N818 -- no error: a model is asked, and al
         """What it is asked."""
 
 
-class LoadFailed(Exception):  # noqa: N818 -- the browser shows it as a page
+class LoadFailed(Exception):
     """No page came; the text is the browser's own, `net::ERR_NAME_NOT_RESOLVED`."""
 
 
@@ -134,7 +134,8 @@ class PageLoader:
             if given is not None:
                 self._keep(plain, WebResponse(given.status, given.html.encode()), "document")
                 return replace(given, url=_with(given.url, fragment))
-            response = self._ask(plain, "document", referer)
+            # What is saved and not shown is no request of the page.
+            response = self._ask(plain, "" if raw else "document", referer)
             if response is None:
                 return self._from_elsewhere(request)
             location = response.header("location")
@@ -164,9 +165,10 @@ class PageLoader:
         """What the console says once a page and what belongs to it is there: each thing that is missing."""
         failed = [(page.url, page.status, page.status_text)] if page.status >= 400 else []
         if self._internet is not None:
-            for element in parse_document(page.html).root.descendants("img", "link"):
+            for element in parse_document(page.html).root.descendants("img", "input", "link"):
                 is_sheet = "stylesheet" in element.get("rel").lower().split()
-                source = element.get("src") if element.tag == "img" else is_sheet and element.get("href")
+                is_image = element.tag == "img" or element.get("type").lower() == "image"
+                source = element.get("href") if is_sheet else is_image and element.get("src")
                 url = resolve_url(page.url, source) if source else ""
                 response = self.resource(url) if url.startswith("http") else None
                 if response is not None and response.status >= 400:
@@ -198,7 +200,8 @@ class PageLoader:
         self._browser.cookies = after_response(
             self._browser.cookies, request, response, state.clock_us
         )
-        self._keep(request, response, kind)
+        if kind:
+            self._keep(request, response, kind)
         return response
 
     def _keep(self, request: WebRequest, response: WebResponse, kind: str) -> None:

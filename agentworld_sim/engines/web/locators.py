@@ -66,7 +66,9 @@ class Locators:
         if element.tag not in ("input", "textarea", "select"):
             roles = ("button", "checkbox", "radio", "link")
             around = (
-                one for one in element.chain() if one.tag in _INTERACTIVE or one.get("role") in roles
+                one
+                for one in element.chain()
+                if one.tag in _INTERACTIVE or one.get("role") in roles
             )
             element = next(around, element)
         found = self._best(element, no_text=False, nested=False)
@@ -80,7 +82,9 @@ class Locators:
         if element.tag in ("html", "body"):
             return 530, f"locator('{element.tag}')"
         best: tuple[int, str] | None = None
-        candidates = [one for one in self._candidates(element, nested) if not (no_text and one.is_text)]
+        candidates = [
+            one for one in self._candidates(element, nested) if not (no_text and one.is_text)
+        ]
         for one in sorted(candidates, key=lambda one: one.score):
             if element not in one.elements:
                 continue
@@ -91,7 +95,11 @@ class Locators:
                 continue
             best = min(best or (1 << 31, ""), (one.score + _NTH, one.code + _nth(at)))
             for parent in () if nested else list(element.chain())[1:]:
-                inside = [other for other in one.elements if parent in other.chain() and other is not parent]
+                inside = [
+                    other
+                    for other in one.elements
+                    if parent in other.chain() and other is not parent
+                ]
                 if len(inside) > 1:
                     continue
                 above = self._best(parent, no_text=one.is_text, nested=True)
@@ -101,11 +109,15 @@ class Locators:
 
     def _candidates(self, element: Element, nested: bool) -> Iterator[_Candidate]:
         role, tag, name = self._tree.role_of(element), element.tag, element.get("name")
+        role = "" if role == "generic" else role
         for label in self._labels(element):
             yield from self._texts(140, "getByLabel({})", label, self._labelled)
         if tag in ("input", "textarea") and element.get("placeholder"):
             yield from self._texts(
-                120, "getByPlaceholder({})", element.get("placeholder"), self._attribute("placeholder")
+                120,
+                "getByPlaceholder({})",
+                element.get("placeholder"),
+                self._attribute("placeholder"),
             )
         if _PLAIN_ID.fullmatch(element.get("id")):
             css = f"#{element.get('id')}"
@@ -114,7 +126,9 @@ class Locators:
             yield _Candidate(510, f"getByRole('{role}')", self._of_role(role), is_text=False)
         if name and tag in ("button", "form", "fieldset", "input", "output", "select", "textarea"):
             css = f"{tag}[name={json.dumps(name)}]"
-            yield _Candidate(520, f"locator({quoted(css)})", self._attribute("name")(name, True), False)
+            yield _Candidate(
+                520, f"locator({quoted(css)})", self._attribute("name")(name, True), False
+            )
         same = [one for one in self._document.elements if one.tag == tag]
         yield _Candidate(530, f"locator('{tag}')", same, is_text=False)
         if tag == "select":
@@ -122,7 +136,9 @@ class Locators:
         if title := element.get("title"):
             yield self._exact(200, "getByTitle({})", title, self._attribute("title"))
         if tag in ("img", "input", "area") and element.get("alt"):
-            yield from self._texts(160, "getByAltText({})", element.get("alt"), self._attribute("alt"))
+            yield from self._texts(
+                160, "getByAltText({})", element.get("alt"), self._attribute("alt")
+            )
         text = _normal(self._shown_text(element))
         if text and not nested:
             if len(text) <= _LONGEST:
@@ -154,17 +170,30 @@ class Locators:
             yield self._loose(score - bonus, code, alternative, find, more)
 
     def _exact(
-        self, score: int, code: str, text: str, find: Callable[[str, bool], list[Element]], more: int = 0
+        self,
+        score: int,
+        code: str,
+        text: str,
+        find: Callable[[str, bool], list[Element]],
+        more: int = 0,
     ) -> _Candidate:
         joined = code.replace("{} }", "{}, exact: true }")
         written = quoted(text) if joined != code else f"{quoted(text)}, {{ exact: true }}"
         elements = find(text, True)
         return _Candidate(
-            score + 5 + _penalty(text, more), joined.replace("{}", written), elements, is_text=score != 140
+            score + 5 + _penalty(text, more),
+            joined.replace("{}", written),
+            elements,
+            is_text=score != 140,
         )
 
     def _loose(
-        self, score: int, code: str, text: str, find: Callable[[str, bool], list[Element]], more: int = 0
+        self,
+        score: int,
+        code: str,
+        text: str,
+        find: Callable[[str, bool], list[Element]],
+        more: int = 0,
     ) -> _Candidate:
         written = code.replace("{}", quoted(text))
         is_text = not code.startswith(("getByLabel", "getByPlaceholder"))
@@ -280,7 +309,7 @@ def _path(element: Element) -> str:
             break
         siblings = list(one.parent.elements) if one.parent is not None else [one]
         same = [other for other in siblings if other.tag == one.tag]
-        steps.append(one.tag if same[0] is one else f"{one.tag}:nth-child({siblings.index(one) + 1})")
+        steps.append(
+            one.tag if same[0] is one else f"{one.tag}:nth-child({siblings.index(one) + 1})"
+        )
     return " > ".join(reversed(steps))
-
-

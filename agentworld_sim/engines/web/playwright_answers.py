@@ -21,9 +21,7 @@ _PREVIEWED_TEXT = 50
 _PREVIEWED_ATTRIBUTES = 500
 _EVENT = 100
 _BOOLEAN = frozenset(["checked", "selected", "disabled", "readonly", "multiple"])
-_VOID = frozenset(
-    "area base br col embed hr img input link meta param source track wbr".split()
-)
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
 
 class PlaywrightError(Exception):
@@ -41,11 +39,13 @@ class Dialect:
     def is_newer(self) -> bool:
         return self.key == "target"
 
-    def failure(self, action: str, what: str, log: list[str], kind: str = "Error") -> PlaywrightError:
+    def failure(
+        self, action: str, what: str, log: list[str], kind: str = "Error"
+    ) -> PlaywrightError:
         """A failed action, with the log of what Playwright did. `action` is its method, `locator.click`."""
         caller = "browserBackend.callTool" if self.is_newer else action
         lines = [f"\x1b[2m{line}\x1b[22m" for line in log]
-        text = "\n".join([f"{kind}: {caller}: {what}", "Call log:", *lines, "", ""])
+        text = "\n".join([f"{kind}: {caller}: {what}", "Call log:", *lines, ""])
         return PlaywrightError(text)
 
     def timeout(
@@ -54,7 +54,13 @@ class Dialect:
         """An element that is not ready in five seconds: for `doing` it has to be `waiting`, and it is not:
         `reason`."""
         wait, retry = f"waiting for element to be {waiting}", f"    - retrying {doing} action"
-        lines = [*log, f"  - attempting {doing} action", f"    2 × {wait}", f"      - {reason}", retry]
+        lines = [
+            *log,
+            f"  - attempting {doing} action",
+            f"    2 × {wait}",
+            f"      - {reason}",
+            retry,
+        ]
         lines += ["    - waiting 20ms", f"    2 × {wait}", f"      - {reason}", retry]
         lines += ["      - waiting 100ms", f"    10 × {wait}", f"       - {reason}"]
         lines += [f"     - retrying {doing} action", "       - waiting 500ms"]

@@ -14,16 +14,18 @@ from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.forms import TOGGLES, decimal, page_pattern
 from agentworld_sim.engines.web.live_page import BadKey, Effect, LivePage, Modal, Unknown, Way
 from agentworld_sim.engines.web.loading import LoadFailed
-from agentworld_sim.engines.web.locators import Locators, quoted, select
+from agentworld_sim.engines.web.locators import quoted, select
 from agentworld_sim.engines.web.playwright_answers import (
     Dialect,
     PlaywrightError,
     PlaywrightReply,
+    error_text,
     preview,
 )
-from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import normal_url
+from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.errors import UsageError
+from agentworld_sim.ports import Answer
 
 _REF = re.compile(r"(?:f\d+)?e\d+")
 _NO_FILL = frozenset(["checkbox", "radio", "file", "submit", "button", "image", "reset", "hidden"])
@@ -37,18 +39,24 @@ _UNSAFE_PORTS = frozenset([1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 53, 
 class PlaywrightCall:
     """One call of one tool."""
 
-    def __init__(self, turn: BrowserTurn, dialect: Dialect, click: Callable[[Element], None]) -> None:
+    def __init__(
+        self, turn: BrowserTurn, dialect: Dialect, click: Callable[[Element], None]
+    ) -> None:
         """`click` is told of clicks that only a page's programs understand."""
         self.turn, self.dialect = turn, dialect
         self.reply = PlaywrightReply(turn, dialect)
         self._click_unknown = click
 
-    def run(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Carries a call out.
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """What a tool answers."""
+        try:
+            self._run(name, arguments)
+            return self.turn.answer(self.reply.text())
+        except PlaywrightError as error:
+            modal = self.turn.browser.tab and self.turn.browser.tab.modal
+            return self.turn.answer(error_text(str(error), modal), is_error=True)
 
-        Raises:
-            PlaywrightError: it fails.
-        """
+    def _run(self, name: str, arguments: Mapping[str, Any]) -> None:
         modal = self.turn.browser.tab and self.turn.browser.tab.modal
         handles = _HANDLED_BY.get(modal["kind"], "browser_handle_dialog") if modal else ""
         needs = name in ("browser_file_upload", "browser_handle_dialog")
@@ -96,9 +104,7 @@ class PlaywrightCall:
             raise self.dialect.failure("page.goto", f"{error} at {shown}", log) from None
 
     def navigate_back(self) -> None:
-        self.turn.save()
-        self.turn.browser.back(self.turn.front())
-        self.turn.forget_pages()
+        self.turn.back(self.turn.front())
         self.reply.snapshot = "after"
         self.reply.code.append("await page.goBack();")
 
@@ -199,8 +205,8 @@ class PlaywrightCall:
             if all or document == tab.documents or not self.dialect.is_newer
         ]
         # All that a page without programs says are errors, which every level has.
-        said = f"Total messages: {len(texts)} (Errors: {len(texts)}, Warnings: 0)\n\n"
-        self._say("Console", said + "\n".join(texts), filename, "console", "log")
+        head = f"Total messages: {len(texts)} (Errors: {len(texts)}, Warnings: 0)"
+        self._say("Console", "\n".join([head, "", *texts]), filename, "console", "log")
         del level
 
     def network_requests(
@@ -217,14 +223,16 @@ class PlaywrightCall:
             if not (static or include_static) and status is not None and status < 400:
                 hidden += 1
                 continue
-            came = f"[FAILED] {about['error']}" if status is None else f"[{status}] {about['reason']}"
+            came = (
+                f"[FAILED] {about['error']}" if status is None else f"[{status}] {about['reason']}"
+            )
             if pattern is None or pattern.search(about["url"]):
                 place = f"{number}. " if self.dialect.is_newer else ""
                 lines.append(f"{place}[{about['method']}] {about['url']} => {came}")
         if hidden and self.dialect.is_newer:
             one = hidden == 1
             lines.append(
-                f"\nNote: {hidden} static request{'' if one else 's'} not shown, run with \"static\""
+                f'\nNote: {hidden} static request{"" if one else "s"} not shown, run with "static"'
                 f" option to see {'it' if one else 'them'}."
             )
         self._say("Network", "\n".join(lines), filename, "network", "log")
@@ -270,7 +278,9 @@ class PlaywrightCall:
             raise PlaywrightError("Error: Either time, text or textGone must be provided")
         if time is not None:
             self.turn.clock_us += int(min(30, max(0, time)) * 1_000_000)
-            self.reply.code.append(f"await new Promise(f => setTimeout(f, {_number(time)} * 1000));")
+            self.reply.code.append(
+                f"await new Promise(f => setTimeout(f, {_number(time)} * 1000));"
+            )
         locators = self._page().locators
         for wanted, state in ((text_gone, "hidden"), (text, "visible")):
             if not wanted:
@@ -328,7 +338,9 @@ class PlaywrightCall:
         del element
 
     def drag(self, start_target: str, end_target: str, **described: str) -> None:
-        start, end = self._element(start_target)[1], self._element(end_target)[1]
+        found, start, _ = self._element(start_target)
+        end = self._element(end_target)[1]
+        self._page().press_mouse(found)
         self.reply.code.append(f"await page.{start}.dragTo(page.{end});")
         self.reply.snapshot = "after"
         del described
@@ -351,7 +363,10 @@ class PlaywrightCall:
                 [*log, "  - attempting drop action"],
             )
         self._page().choose_files(found, files)
-        given = {"files": files[0] if len(files) == 1 else files, **({"data": data} if data else {})}
+        given = {
+            "files": files[0] if len(files) == 1 else files,
+            **({"data": data} if data else {}),
+        }
         self.reply.code.append(f"await page.{locator}.drop({_object(given)});")
         self.reply.snapshot = "after"
         del element
@@ -364,7 +379,9 @@ class PlaywrightCall:
             self.reply.snapshot = "after"
             self._page().focus(found)
             for part in re.split(r"(\n)", text):
-                self._follow(self._page().press("Enter") if part == "\n" else self._page().type(part))
+                self._follow(
+                    self._page().press("Enter") if part == "\n" else self._page().type(part)
+                )
             self.reply.code.append(f"await page.{locator}.pressSequentially({quoted(text)});")
         else:
             self._fill(found, text, log)
@@ -451,7 +468,7 @@ class PlaywrightCall:
         """The element that an argument names, its locator, and the beginning of Playwright's log."""
         page = self._page()
         if not self.dialect.is_newer or _REF.fullmatch(target):
-            found = page.tree.element_of(target)
+            found = page.element_of(target)
             if found is None:
                 raise PlaywrightError(
                     f"Error: Ref {target} not found in the current page snapshot."
@@ -506,7 +523,11 @@ class PlaywrightCall:
         waiting = "visible, enabled and editable"
         wrong = _no_fill(control, text)
         if wrong:
-            lines = [*log, "  - attempting fill action", f"    - waiting for element to be {waiting}"]
+            lines = [
+                *log,
+                "  - attempting fill action",
+                f"    - waiting for element to be {waiting}",
+            ]
             raise self.dialect.failure("locator.fill", f"Error: {wrong}", lines)
         if is_natively_disabled(control):
             self._time_out("fill", waiting, "element is not enabled", log)

@@ -22,10 +22,14 @@ _SIDES = {"padding": ("padding-top", "padding-right", "padding-bottom", "padding
 """Properties that stand for four others."""
 
 _TOKEN = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[;{}]""", re.DOTALL)
-_PSEUDO_ELEMENT = re.compile(r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)")
+_PSEUDO_ELEMENT = re.compile(
+    r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)"
+)
 _NEEDS = re.compile(r"([.#]?)((?:[\w-]|\\.)+)")
 _ARGUMENTS = re.compile(r"\[[^\]]*\]|:[-\w]+(?:\((?:[^()]|\([^()]*\))*\))?")
-_LENGTH = re.compile(r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?")
+_LENGTH = re.compile(
+    r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?"
+)
 _STATE = re.compile(r":(?:checked|focus|focus-within|focus-visible)\b|\[open\]")
 
 Declarations = tuple[tuple[str, str], ...]
@@ -80,7 +84,9 @@ def _one_media_matches(query: str, width: int) -> bool:
             holds &= width < pixels if sign == "<" else width <= pixels
     for feature, value in re.findall(r"\(\s*([a-z-]+)\s*(?::\s*([^)]*?)\s*)?\)", query):
         if feature in _FEATURES:
-            holds &= value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
+            holds &= (
+                value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
+            )
     holds &= not re.search(r"\b(?:print|speech|tty|tv|projection|handheld)\b", query)
     return not holds if query.strip().startswith("not ") else holds
 

@@ -10,9 +10,10 @@ from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
+from agentworld_sim.engines.web.live_page import PagesRead
 from agentworld_sim.engines.web.loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
-from agentworld_sim.engines.web.playwright_answers import Dialect, PlaywrightError, error_text
+from agentworld_sim.engines.web.playwright_answers import Dialect
 from agentworld_sim.engines.web.playwright_tools import PlaywrightCall
 from agentworld_sim.engines.web.requests import Internet
 from agentworld_sim.errors import EngineFailure
@@ -98,6 +99,7 @@ class WebSession:
     ) -> None:
         self._imaginer, self._internet, self._workspace = imaginer, internet, workspace
         self._memory: dict[str, Any] = {}
+        self._read: PagesRead = {}
 
     async def answer(self, context: StepContext) -> Answer:
         found = known_tool(context.tool.binds_to)
@@ -108,8 +110,7 @@ class WebSession:
         try:
             return self._compute(found, context, None)
         except PageNeeded as needed:
-            if self._imaginer is None:
-                raise
+            assert self._imaginer is not None
             wanted, imaginer = needed.wanted, self._imaginer
         browser = BrowserState(context.state.values)
         tab = browser.tab if found.toolkit in _DIALECTS else browser.newest
@@ -143,6 +144,8 @@ class WebSession:
             return known[1] if wanted == known[0] else "net::ERR_FAILED"
 
         state, browser = context.state, BrowserState(context.state.values)
+        # Given back with the answer: what a failed call did to these pages is not kept.
+        read, self._read = self._read, {}
         loader = PageLoader(browser, state, self._internet, imagined if self._imaginer else None)
         files = WorldFiles(state, context.blobs, {})
         dialect = _DIALECTS.get(found.toolkit)
@@ -152,6 +155,7 @@ class WebSession:
             files,
             self._workspace,
             state.clock_us + TURN_US,
+            read,
             distilled=dialect is None or dialect.is_newer,
         )
         arguments = arguments_of(context.tool.binds_to, context.call.arguments)
@@ -175,14 +179,11 @@ class WebSession:
                 browser.go(tab, page)
 
         if dialect is None:
-            return LangChainCall(turn, click).answer(found.name, arguments)
-        call = PlaywrightCall(turn, dialect, click)
-        try:
-            call.run(found.name, arguments)
-            return turn.answer(call.reply.text())
-        except PlaywrightError as error:
-            modal = browser.tab and browser.tab.modal
-            return turn.answer(error_text(str(error), modal), is_error=True)
+            answer = LangChainCall(turn, click).answer(found.name, arguments)
+        else:
+            answer = PlaywrightCall(turn, dialect, click).answer(found.name, arguments)
+        self._read = read
+        return answer
 
 
 def as_older(bound: ToolSpec) -> ToolSpec | None:
