@@ -83,12 +83,14 @@ class Boxes:
             high = any(_is_length(declared.get(name)) for name in _VERTICAL)
             wide = any(_is_length(declared.get(name)) for name in _HORIZONTAL)
             if not inline:
+                high = high or _is_length(declared.get("min-height"))
+                wide = wide or _is_length(declared.get("min-width"))
                 if not high and (_is_zero(declared.get("height")) or _is_zero(declared.get("max-height"))):
                     return False
                 if not wide and (_is_zero(declared.get("width")) or _is_zero(declared.get("max-width"))):
                     return False
-                high = high or any(_is_length(declared.get(name)) for name in ("height", "min-height"))
-                wide = wide or any(_is_length(declared.get(name)) for name in ("width", "min-width"))
+                high = high or _is_length(declared.get("height"))
+                wide = wide or _is_length(declared.get("width"))
         if replaced:
             attributes = element.attributes
             return not (_is_zero(attributes.get("width")) or _is_zero(attributes.get("height")))
