@@ -286,22 +286,11 @@ class AccessibilityTree:
                 node.name = ""
             else:
                 told.update(dict.fromkeys(from_content, False))
-        if (
-            is_generic
-            and not node.properties
-            and not node.marked_hidden
-            and len(node.children) == 1
-        ):
+        if is_generic and not node.properties and not node.marked_hidden and len(node.children) == 1:
             child = node.children[0]
             if not isinstance(child, str) and _is_text_only(child):
                 node.children = child.children
-        if (
-            above.name
-            and is_generic
-            and not node.active
-            and not node.properties
-            and not node.marked_hidden
-        ):
+        if above.name and is_generic and not node.active and not node.properties and not node.marked_hidden:
             text = node.name
             if text:
                 text = "" if node.children else text
@@ -319,9 +308,7 @@ class AccessibilityTree:
 def _is_wrapper(node: AccessibilityNode) -> bool:
     """Whether there is nothing in a node but one that has a ref."""
     children = node.children
-    return len(children) <= 1 and all(
-        not isinstance(child, str) and child.ref for child in children
-    )
+    return len(children) <= 1 and all(not isinstance(child, str) and child.ref for child in children)
 
 
 def _is_text_only(node: AccessibilityNode) -> bool:

@@ -100,9 +100,7 @@ class Element:
 
     def open_tag(self) -> str:
         """The start tag as the DOM writes it: `<button disabled="" type="button">`."""
-        attributes = "".join(
-            f' {name}="{escape(value)}"' for name, value in self.attributes.items()
-        )
+        attributes = "".join(f' {name}="{escape(value)}"' for name, value in self.attributes.items())
         return f"<{self.tag}{attributes}>"
 
     def __repr__(self) -> str:

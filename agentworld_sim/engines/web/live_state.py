@@ -55,11 +55,7 @@ class LiveState:
             return _DEFAULT_VALUES.get(kind, "")
         if kind == "color":
             return value.lower()
-        return (
-            value
-            if kind in ("hidden", "submit", "button", "reset")
-            else _LINE_BREAKS.sub("", value)
-        )
+        return value if kind in ("hidden", "submit", "button", "reset") else _LINE_BREAKS.sub("", value)
 
     def is_checked(self, control: Element, document: Document) -> bool:
         """Whether a checkbox or a radio button is checked."""

@@ -88,9 +88,7 @@ class Page:
         for index, (_, _, given) in self.refs.given.items():
             if given == ref:
                 element = self.document.elements[index]
-                return (
-                    element if self._kept_tree is None or self._kept_tree.has_ref(element) else None
-                )
+                return element if self._kept_tree is None or self._kept_tree.has_ref(element) else None
         return None
 
     def role_of(self, element: Element) -> str:

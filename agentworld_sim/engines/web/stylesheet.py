@@ -22,15 +22,15 @@ _SIDES = {"padding": ("padding-top", "padding-right", "padding-bottom", "padding
 """Properties that stand for four others."""
 
 _TOKEN = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[;{}]""", re.DOTALL)
-_PSEUDO_ELEMENT = re.compile(
-    r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)"
-)
+_PSEUDO_ELEMENT = re.compile(r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)")
 _NEEDS = re.compile(r"([.#]?)((?:[\w-]|\\.)+)")
 _ARGUMENTS = re.compile(r"\[[^\]]*\]|:[-\w]+(?:\((?:[^()]|\([^()]*\))*\))?")
-_LENGTH = re.compile(
-    r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?"
-)
+_LENGTH = re.compile(r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?")
 _STATE = re.compile(r":(?:checked|focus|focus-within|focus-visible)\b|\[open\]")
+
+_AT_RULE = re.compile(r"@([-\w]*)\s*(.*)", re.DOTALL)
+_GROUPS = frozenset(("supports", "layer", "container", "scope"))
+"""At-rules whose rules are taken as if they held."""
 
 Declarations = tuple[tuple[str, str], ...]
 
@@ -84,9 +84,7 @@ def _one_media_matches(query: str, width: int) -> bool:
             holds &= width < pixels if sign == "<" else width <= pixels
     for feature, value in re.findall(r"\(\s*([a-z-]+)\s*(?::\s*([^)]*?)\s*)?\)", query):
         if feature in _FEATURES:
-            holds &= (
-                value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
-            )
+            holds &= value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
     holds &= not re.search(r"\b(?:print|speech|tty|tv|projection|handheld)\b", query)
     return not holds if query.strip().startswith("not ") else holds
 
@@ -108,29 +106,40 @@ _FEATURES = {
 """What a browser without preferences says of itself."""
 
 
-def _style_rules(text: str, width: int) -> Iterator[tuple[str, str]]:
-    """Selectors and bodies of the rules that hold, from inside of media queries too."""
-    place = 0
-    while True:
+def _style_rules(text: str, width: int, around: str = "") -> Iterator[tuple[str, str]]:
+    """Selectors and declarations of the rules that hold, from inside of other rules and media queries too.
+
+    Args:
+        text: A sheet, or what is between the braces of a rule.
+        width: Of the screen, in pixels.
+        around: The selector of the rule that the text is in.
+    """
+    place, declared = 0, list[str]()
+    while place < len(text):
         prelude, place, mark = _until(text, place, ";{}")
         if mark != "{":
-            if place >= len(text) and not mark:
-                return
+            declared.append(prelude)
             continue
         body, place = _block(text, place)
         prelude = prelude.strip()
         if not prelude.startswith("@"):
-            yield prelude, body
+            yield from _style_rules(body, width, _nested(prelude, around) if around else prelude)
             continue
-        keyword, _, query = prelude.partition(" ")
-        keyword, paren, rest = keyword.partition("(")
-        match keyword.lower():
-            case "@media" if media_matches(paren + rest + " " + query, width):
-                yield from _style_rules(body, width)
-            case "@supports" | "@layer" | "@container" | "@scope":
-                yield from _style_rules(body, width)
-            case _:
-                pass
+        keyword, query = prelude[1:], ""
+        if found := _AT_RULE.fullmatch(prelude):
+            keyword, query = found[1].lower(), found[2]
+        if keyword in _GROUPS or (keyword == "media" and media_matches(query, width)):
+            yield from _style_rules(body, width, around)
+    if around and any(declared):
+        yield around, ";".join(declared)
+
+
+def _nested(selectors: str, around: str) -> str:
+    """The selector of a rule in a rule: `&` is what the outer one matches."""
+    outer = f":is({around})"
+    return ",".join(
+        one.replace("&", outer) if "&" in one else f"{outer} {one}" for one in split_list(selectors)
+    )
 
 
 def _until(text: str, place: int, marks: str) -> tuple[str, int, str]:
