@@ -162,7 +162,7 @@ def _failed_page(url: str, error: str) -> BrowserPage:
     host = escape(urlsplit(url).hostname or url)
     said = escape(error.removeprefix("net::"))
     html = (
-        f"<title>{host}</title><h1>This site can’t be reached</h1><p>{host} did not answer.</p>"
+        f"<title>{host}</title><h1>This site can&rsquo;t be reached</h1><p>{host} did not answer.</p>"
         f"<p>{said}</p><button type=button>Reload</button>"
     )
     return BrowserPage(FAILED, 200, html)

@@ -14,15 +14,12 @@ from pydantic import TypeAdapter
 from agentworld_sim.engines.web.browser_state import CONTROLS, BrowserState, TabState
 from agentworld_sim.engines.web.document import Document, Element, parse_document
 from agentworld_sim.engines.web.forms import (
-    TOGGLES,
     PageForms,
-    is_submit_button,
     is_text,
 )
 from agentworld_sim.engines.web.live_state import (
     LiveState,
     form_of,
-    radio_group,
     value_of_option,
 )
 from agentworld_sim.engines.web.loading import WorldFiles, download_name
@@ -41,10 +38,6 @@ _GO = re.compile(
     r"\s*(?:window\.|document\.)?location(?:\.href)?\s*=\s*(?P<quote>['\"])(?P<url>[^'\"]*)(?P=quote)\s*;?\s*"
 )
 _ACTIVE = ("a", "area", "button", "input", "select", "textarea", "summary", "label", "option")
-_NAMED_KEYS = frozenset(
-    "Enter Tab Escape Backspace Delete ArrowUp ArrowDown ArrowLeft ArrowRight Home End PageUp PageDown"
-    " Insert Space Shift Control Alt Meta ControlOrMeta F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +72,6 @@ class Unknown:
 PagesRead = dict[int, tuple[Any, Page]]
 """Pages by the number of their tab, with what they follow from."""
 Effect = Way | Modal | Unknown | None
-
-
-class BadKey(ValueError):
-    """There is no such key."""
 
 
 class LivePage:
@@ -187,7 +176,7 @@ class LivePage:
 
     def press_mouse(self, element: Element) -> None:
         """Gives the focus to what the mouse is pressed on."""
-        self.focus(next((one for one in element.chain() if self._takes_focus(one)), None))
+        self.focus(next((one for one in element.chain() if self.takes_focus(one)), None))
 
     def click(self, element: Element, *, asked: bool = False) -> Effect:
         """A click with the mouse. `asked` says that the page's own dialog was answered with yes."""
@@ -227,7 +216,7 @@ class LivePage:
                 control = self.document.control_of(element)
                 if control is None or is_natively_disabled(control):
                     return None
-                if self._takes_focus(control):
+                if self.takes_focus(control):
                     self.focus(control)
                 return self._activate(control)
             case "summary":
@@ -310,9 +299,10 @@ class LivePage:
     def fill(self, element: Element, text: str) -> None:
         """Replaces what is in a text control, and gives it the focus."""
         self.focus(element)
-        self._set(element, text)
+        self.set_text(element, text)
 
-    def _set(self, element: Element, text: str) -> None:
+    def set_text(self, element: Element, text: str) -> None:
+        """Puts text into a text control."""
         if element.tag == "input":
             text = text.replace("\r", "").replace("\n", "")
         self.tree.set_value(element, text)
@@ -329,7 +319,7 @@ class LivePage:
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
         longest = element.get("maxlength")
         text = before + text
-        self._set(element, text[: int(longest)] if longest.isdigit() else text)
+        self.set_text(element, text[: int(longest)] if longest.isdigit() else text)
         return None
 
     def choose(self, select: Element, options: Sequence[Element]) -> None:
@@ -347,91 +337,8 @@ class LivePage:
             or (not by_label and value_of_option(one) == value)
         ]
 
-    def press(self, key: str) -> Effect:
-        """Presses a key, `Tab`, `a`, `Shift+Tab`.
-
-        Raises:
-            BadKey: there is none.
-        """
-        *modifiers, key = key.split("+") if len(key) > 1 else [key]
-        key = {"Space": " "}.get(key, key)
-        for one in (*modifiers, key):
-            if (
-                len(one) != 1
-                and one not in _NAMED_KEYS
-                and not re.fullmatch(r"Key[A-Z]|Digit\d", one)
-            ):
-                raise BadKey(one)
-        element = self.focused
-        match key:
-            case "Tab":
-                self.focus(self._next_stop(-1 if "Shift" in modifiers else 1))
-            case "Enter":
-                return self._enter(element)
-            case "a" | "A" if modifiers and modifiers[0] in ("Control", "Meta", "ControlOrMeta"):
-                self.kept["marked"] = True
-            case _ if modifiers and modifiers != ["Shift"]:
-                return None
-            case "Backspace" | "Delete" if (
-                is_text(element) and "readonly" not in element.attributes
-            ):
-                all_of_it = self.kept.pop("marked", None)
-                if all_of_it or key == "Backspace":
-                    self._set(element, "" if all_of_it else self.live.value_of(element)[:-1])
-            case "ArrowDown" | "ArrowUp":
-                self._step(element, 1 if key == "ArrowDown" else -1)
-            case " " if not is_text(element):
-                if element.tag in ("button", "summary") or element.type in (
-                    *TOGGLES,
-                    "submit",
-                    "reset",
-                ):
-                    return self.click(element)
-            case _ if len(key) == 1:
-                return self.type(key)
-            case _:
-                pass
-        return None
-
-    def _enter(self, element: Element) -> Effect:
-        if element.tag in ("a", "button", "summary") or is_submit_button(element):
-            return self.click(element)
-        if element.tag == "textarea":
-            return self.type("\n")
-        form = form_of(element, self.document) if element.tag == "input" else None
-        if form is None:
-            return None
-        forms = self.forms
-        button = forms.submitter(form)
-        if button is not None:
-            return None if is_natively_disabled(button) else self.click_button(button)
-        return self.submit(form, None) if forms.sends_on_enter(form) else None
-
-    def click_button(self, button: Element) -> Effect:
-        """A click that Enter in a field makes: the focus stays where it is."""
-        before = self.focused
-        effect = self.click(button)
-        if self.focused is button:
-            self.focus(before)
-        return effect
-
-    def _step(self, element: Element, by: int) -> None:
-        if element.tag == "select" and "multiple" not in element.attributes:
-            options = [
-                one for one in element.descendants("option") if not is_natively_disabled(one)
-            ]
-            chosen = self.live.selected_options(element)
-            at = options.index(chosen[0]) if chosen and chosen[0] in options else -1
-            if options:
-                self.choose(element, [options[min(max(at + by, 0), len(options) - 1)]])
-        elif element.type == "radio" and element.tag == "input":
-            group = [
-                one for one in radio_group(element, self.document) if not is_natively_disabled(one)
-            ]
-            self.focus(group[(group.index(element) + by) % len(group)])
-            self.tree.set_checked(self.focused, True)
-
-    def _takes_focus(self, element: Element) -> bool:
+    def takes_focus(self, element: Element) -> bool:
+        """Whether an element can have the focus."""
         if "tabindex" in element.attributes:
             return True
         if element.tag in ("a", "area"):
@@ -444,39 +351,6 @@ class LivePage:
             and element.type != "hidden"
             and not is_natively_disabled(element)
         )
-
-    def _next_stop(self, by: int) -> Element | None:
-        """The element that Tab comes to; the body behind the last one."""
-
-        def order(element: Element) -> int:
-            written = element.get("tabindex")
-            return int(written) if written.lstrip("-").isdigit() else 0
-
-        stops = [
-            one
-            for one in self.document.elements
-            if self._takes_focus(one)
-            and order(one) >= 0
-            and self.tree.is_visible(one)
-            and self._is_stop(one)
-        ]
-        stops.sort(key=lambda one: order(one) or 1 << 31)
-        here = self.focused
-        if here in stops:
-            at = stops.index(here) + by
-            return stops[at] if 0 <= at < len(stops) else None
-        after = [one for one in stops if (one.index - here.index) * by > 0]
-        if here is self.document.body and by < 0:
-            after = stops
-        return after[0 if by > 0 else -1] if after else None
-
-    def _is_stop(self, element: Element) -> bool:
-        """Whether Tab stops at a radio button: one of each group is enough."""
-        if element.tag != "input" or element.type != "radio":
-            return True
-        group = radio_group(element, self.document)
-        checked = [one for one in group if self.live.is_checked(one, self.document)]
-        return not checked or element in checked
 
     def same_page(self, way: Way) -> bool:
         """Whether a way leads to another place on this page."""

@@ -20,6 +20,7 @@ _PREVIEWED_CHILDREN = 5
 _PREVIEWED_TEXT = 50
 _PREVIEWED_ATTRIBUTES = 500
 _EVENT = 100
+TIMES = "\N{MULTIPLICATION SIGN}"
 _BOOLEAN = frozenset(["checked", "selected", "disabled", "readonly", "multiple"])
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
@@ -57,12 +58,12 @@ class Dialect:
         lines = [
             *log,
             f"  - attempting {doing} action",
-            f"    2 × {wait}",
+            f"    2 {TIMES} {wait}",
             f"      - {reason}",
             retry,
         ]
-        lines += ["    - waiting 20ms", f"    2 × {wait}", f"      - {reason}", retry]
-        lines += ["      - waiting 100ms", f"    10 × {wait}", f"       - {reason}"]
+        lines += ["    - waiting 20ms", f"    2 {TIMES} {wait}", f"      - {reason}", retry]
+        lines += ["      - waiting 100ms", f"    10 {TIMES} {wait}", f"       - {reason}"]
         lines += [f"     - retrying {doing} action", "       - waiting 500ms"]
         return self.failure(action, "Timeout 5000ms exceeded.", lines, "TimeoutError")
 

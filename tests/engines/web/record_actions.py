@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
+from agentworld_sim.engines.web.playwright_answers import TIMES
 from agentworld_sim.engines.web.requests import WebRequest
 from tests.engines.web.action_site import answer
 
@@ -115,10 +116,10 @@ def record(cli: str, key: str) -> str:
             for _ in range(4):
                 text, failed = server.call(f"browser_{name}", given)
                 # A machine that is busy tries less often in five seconds.
-                if " 9 × " not in text:
+                if f" 9 {TIMES} " not in text:
                     break
             time.sleep(0.3)
-            text = re.sub(r"1[3-6] × locator", "14 × locator", text)
+            text = re.sub(rf"1[3-6] {TIMES} locator", f"14 {TIMES} locator", text)
             text = text.replace(base, SITE).replace(folder, "/work")
             text = re.sub(r"\d{4}-\d\d-\d\dT[\d-]+Z", "TIME", text)
             said.append(
