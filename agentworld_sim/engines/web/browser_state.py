@@ -162,7 +162,7 @@ class BrowserState:
 
     def live(self, tab: TabState) -> dict[str, Any]:
         """What is kept beside the tab's page: what was typed, and so on."""
-        return dict(self._held(self._key(tab, "live", tab.at)) or {})
+        return dict(self._value(self._key(tab, "live", tab.at)) or {})
 
     def keep_live(self, tab: TabState, live: Mapping[str, Any]) -> None:
         """Keeps what belongs to the tab's page."""
@@ -171,7 +171,7 @@ class BrowserState:
 
     @property
     def cookies(self) -> list[Mapping[str, Any]]:
-        return list(self._held("cookies") or ())
+        return list(self._value("cookies") or ())
 
     @cookies.setter
     def cookies(self, kept: list[Mapping[str, Any]]) -> None:
@@ -185,11 +185,11 @@ class BrowserState:
 
     def request(self, number: int) -> Mapping[str, Any]:
         """A request that was kept."""
-        return self._held(f"request/{number}")
+        return self._value(f"request/{number}")
 
     def given_page(self, url: str) -> BrowserPage | None:
         """The page at a URL, if there is one that was put there."""
-        value = self._held(SITE + urldefrag(url).url)
+        value = self._value(SITE + urldefrag(url).url)
         return None if value is None else BrowserPage(url, value["status"], value["html"])
 
     def give_page(self, url: str, status: int, html: str) -> None:
@@ -200,7 +200,7 @@ class BrowserState:
     def _key(self, tab: TabState, what: str, number: int) -> str:
         return f"tab/{tab.number}/{what}/{number}"
 
-    def _held(self, key: str) -> Any:
+    def _value(self, key: str) -> Any:
         """A value as it is now, which this turn may have changed."""
         changed = self._kept.changes
         return changed[ROOT + key] if ROOT + key in changed else self._kept.get(key)
@@ -210,7 +210,7 @@ class BrowserState:
             self._pages.pop((tab.number, number), None)
             for what in ("visit", "live"):
                 key = self._key(tab, what, number)
-                if self._held(key) is not None:
+                if self._value(key) is not None:
                     self._kept.put(key, None)
 
     def _put(self, tab: TabState, number: int, page: BrowserPage) -> None:
@@ -221,7 +221,7 @@ class BrowserState:
     def _visit(self, tab: TabState, number: int) -> BrowserPage:
         key = (tab.number, number)
         if key not in self._pages:
-            self._pages[key] = BrowserPage(**self._held(self._key(tab, "visit", number)))
+            self._pages[key] = BrowserPage(**self._value(self._key(tab, "visit", number)))
         return self._pages[key]
 
 

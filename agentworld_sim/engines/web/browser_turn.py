@@ -14,7 +14,7 @@ from agentworld_sim.engines.web.browser_state import (
     TabState,
 )
 from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
-from agentworld_sim.engines.web.loading import Download, LoadFailed, PageLoader, WorldFiles
+from agentworld_sim.engines.web.page_loading import Download, LoadFailed, PageLoader, WorldFiles
 from agentworld_sim.engines.web.requests import WebRequest
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange

@@ -33,7 +33,7 @@ class _Candidate:
     is_text: bool
 
 
-def quoted(text: str, quote: str = "'") -> str:
+def js_string(text: str, quote: str = "'") -> str:
     """`text` as JavaScript writes it."""
     inner = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
     return quote + inner.replace(quote, "\\" + quote) + quote
@@ -72,7 +72,7 @@ class Locators:
             )
             element = next(around, element)
         found = self._best(element, no_text=False, nested=False)
-        return f"locator({quoted(_path(element))})" if found is None else found[1]
+        return f"locator({js_string(_path(element))})" if found is None else found[1]
 
     def visible_text(self, text: str) -> list[Element]:
         """The visible elements that `getByText` finds."""
@@ -127,7 +127,7 @@ class Locators:
         if name and tag in ("button", "form", "fieldset", "input", "output", "select", "textarea"):
             css = f"{tag}[name={json.dumps(name)}]"
             yield _Candidate(
-                520, f"locator({quoted(css)})", self._attribute("name")(name, True), False
+                520, f"locator({js_string(css)})", self._attribute("name")(name, True), False
             )
         same = [one for one in self._document.elements if one.tag == tag]
         yield _Candidate(530, f"locator('{tag}')", same, is_text=False)
@@ -154,7 +154,11 @@ class Locators:
         if role and label:
             code = f"getByRole('{role}', {{ name: {{}} }})"
             yield from self._texts(
-                100, code, label, lambda text, exact: self._named(role, text, exact), len(role) + 9
+                100,
+                code,
+                label,
+                lambda text, exact: self._with_name(role, text, exact),
+                len(role) + 9,
             )
 
     def _texts(
@@ -178,7 +182,7 @@ class Locators:
         more: int = 0,
     ) -> _Candidate:
         joined = code.replace("{} }", "{}, exact: true }")
-        written = quoted(text) if joined != code else f"{quoted(text)}, {{ exact: true }}"
+        written = js_string(text) if joined != code else f"{js_string(text)}, {{ exact: true }}"
         elements = find(text, True)
         return _Candidate(
             score + 5 + _penalty(text, more),
@@ -195,7 +199,7 @@ class Locators:
         find: Callable[[str, bool], list[Element]],
         more: int = 0,
     ) -> _Candidate:
-        written = code.replace("{}", quoted(text))
+        written = code.replace("{}", js_string(text))
         is_text = not code.startswith(("getByLabel", "getByPlaceholder"))
         return _Candidate(score + _penalty(text, more), written, find(text, False), is_text)
 
@@ -208,7 +212,7 @@ class Locators:
             ]
         return self._elements_of[role]
 
-    def _named(self, role: str, text: str, exact: bool) -> list[Element]:
+    def _with_name(self, role: str, text: str, exact: bool) -> list[Element]:
         return [one for one in self._of_role(role) if _fits(self._tree.name_of(one), text, exact)]
 
     def _labels(self, element: Element) -> list[str]:

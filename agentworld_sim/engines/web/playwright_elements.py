@@ -10,8 +10,8 @@ from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.forms import TOGGLES, decimal
 from agentworld_sim.engines.web.live_page import Effect, LivePage, Modal, Unknown, Way
-from agentworld_sim.engines.web.loading import LoadFailed
-from agentworld_sim.engines.web.locators import quoted, select
+from agentworld_sim.engines.web.locators import js_string, select
+from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.playwright_answers import (
     Dialect,
     PlaywrightError,
@@ -60,9 +60,9 @@ class PlaywrightElements:
                 )
             written, locator = f"aria-ref={target}", page.locators.of(found)
         else:
-            written, locator = target, f"locator({quoted(target)})"
+            written, locator = target, f"locator({js_string(target)})"
             found = self._selected(page, target)
-        waiting = f"  - waiting for locator({quoted(written)})"
+        waiting = f"  - waiting for locator({js_string(written)})"
         return found, locator, [waiting, f"    - locator resolved to {preview(found)}"]
 
     def _selected(self, page: LivePage, selector: str) -> Element:
@@ -82,9 +82,9 @@ class PlaywrightElements:
             for place, one in enumerate(every[:_LISTED], 1)
         ]
         lines += ["    ..."] if len(every) > _LISTED else []
-        what = f"Error: strict mode violation: locator({quoted(selector)}) resolved to"
+        what = f"Error: strict mode violation: locator({js_string(selector)}) resolved to"
         what = "\n".join([f"{what} {len(every)} elements:", *lines, ""])
-        raise self.dialect.failure("", what, [f"  - waiting for locator({quoted(selector)})"])
+        raise self.dialect.failure("", what, [f"  - waiting for locator({js_string(selector)})"])
 
     def require_ready(self, element: Element, log: list[str], doing: str) -> None:
         tree = self.page().tree

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from agentworld_sim.engines.web.browser_state import TabState
 from agentworld_sim.engines.web.browser_turn import way_to
 from agentworld_sim.engines.web.forms import TOGGLES, page_pattern
 from agentworld_sim.engines.web.keyboard import BadKey, Keyboard
 from agentworld_sim.engines.web.live_page import Modal, Way
-from agentworld_sim.engines.web.loading import LoadFailed
-from agentworld_sim.engines.web.locators import quoted
+from agentworld_sim.engines.web.locators import js_string
+from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.playwright_answers import (
     TIMES,
     PlaywrightError,
@@ -23,8 +23,11 @@ from agentworld_sim.engines.web.playwright_answers import (
 from agentworld_sim.engines.web.playwright_elements import TIMEOUT_US, PlaywrightElements
 from agentworld_sim.engines.web.requests import normal_url
 from agentworld_sim.engines.web.snapshot_search import snippets
+from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer
 
+_FOR_PEOPLE = frozenset(["element", "startElement", "endElement", "level", "promptText"])
+"""Arguments that change nothing: descriptions, levels below which no message is, the text for a prompt."""
 _HANDLED_BY = {"fileChooser": "browser_file_upload"}
 _UNSAFE_PORTS = frozenset([1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 53, 110, 143, 6000])
 
@@ -150,7 +153,8 @@ class PlaywrightCall(PlaywrightElements):
         self.reply.part = None if target is None else self.element(target)[0]
         self.reply.snapshot, self.reply.filename = "asked", filename
         self.reply.depth = None if depth is None else int(depth)
-        del boxes
+        if boxes:
+            raise CannotCompute("the places of elements on the screen are a real browser's alone")
 
     def find(
         self, text: str | None = None, regex: str | None = None, filename: str | None = None
@@ -180,9 +184,7 @@ class PlaywrightCall(PlaywrightElements):
             said = f"Found {len(found)} {matches} for {query}:\n\n{shown}"
         self._say("Found", said, filename, "find", "txt")
 
-    def console_messages(
-        self, level: str = "info", all: bool = False, filename: str | None = None
-    ) -> None:
+    def console_messages(self, all: bool = False, filename: str | None = None) -> None:
         tab = self.turn.front()
         texts = [
             text
@@ -192,7 +194,6 @@ class PlaywrightCall(PlaywrightElements):
         # All that a page without programs says are errors, which every level has.
         head = f"Total messages: {len(texts)} (Errors: {len(texts)}, Warnings: 0)"
         self._say("Console", "\n".join([head, "", *texts]), filename, "console", "log")
-        del level
 
     def network_requests(
         self,
@@ -272,7 +273,7 @@ class PlaywrightCall(PlaywrightElements):
                 continue
             found = locators.visible_text(wanted)
             if bool(found) != (state == "visible"):
-                log = [f"  - waiting for getByText({quoted(wanted)}).first() to be {state}"]
+                log = [f"  - waiting for getByText({js_string(wanted)}).first() to be {state}"]
                 log += [
                     f"    14 {TIMES} locator resolved to visible {preview(one)}"
                     for one in found[:1]
@@ -295,7 +296,6 @@ class PlaywrightCall(PlaywrightElements):
     def click(
         self,
         target: str,
-        element: str = "",
         double_click: bool = False,
         button: str | None = None,
         modifiers: Sequence[str] = (),
@@ -317,26 +317,22 @@ class PlaywrightCall(PlaywrightElements):
                 self.follow(effect)
                 if effect is not None:
                     break
-        del element
 
-    def hover(self, target: str, element: str = "") -> None:
+    def hover(self, target: str) -> None:
         _, locator, _ = self.element(target)
         self.reply.code.append(f"await page.{locator}.hover();")
         self.reply.snapshot = "after"
-        del element
 
-    def drag(self, start_target: str, end_target: str, **described: str) -> None:
+    def drag(self, start_target: str, end_target: str) -> None:
         found, start, _ = self.element(start_target)
         end = self.element(end_target)[1]
         self.page().press_mouse(found)
         self.reply.code.append(f"await page.{start}.dragTo(page.{end});")
         self.reply.snapshot = "after"
-        del described
 
     def drop(
         self,
         target: str,
-        element: str = "",
         paths: Sequence[str] = (),
         data: Mapping[str, str] | None = None,
     ) -> None:
@@ -357,11 +353,8 @@ class PlaywrightCall(PlaywrightElements):
         }
         self.reply.code.append(f"await page.{locator}.drop({_object(given)});")
         self.reply.snapshot = "after"
-        del element
 
-    def type(
-        self, target: str, text: str, element: str = "", submit: bool = False, slowly: bool = False
-    ) -> None:
+    def type(self, target: str, text: str, submit: bool = False, slowly: bool = False) -> None:
         found, locator, log = self.element(target)
         if slowly:
             self.reply.snapshot = "after"
@@ -370,15 +363,14 @@ class PlaywrightCall(PlaywrightElements):
                 self.follow(
                     Keyboard(self.page()).press("Enter") if part == "\n" else self.page().type(part)
                 )
-            self.reply.code.append(f"await page.{locator}.pressSequentially({quoted(text)});")
+            self.reply.code.append(f"await page.{locator}.pressSequentially({js_string(text)});")
         else:
             self.fill(found, text, log)
-            self.reply.code.append(f"await page.{locator}.fill({quoted(text)});")
+            self.reply.code.append(f"await page.{locator}.fill({js_string(text)});")
         if submit:
             self.reply.snapshot = "after"
             self.reply.code.append(f"await page.{locator}.press('Enter');")
             self.follow(Keyboard(self.page()).press("Enter"))
-        del element
 
     def press_key(self, key: str) -> None:
         self.turn.front()
@@ -392,14 +384,13 @@ class PlaywrightCall(PlaywrightElements):
             self.reply.snapshot = "after"
         self.follow(effect)
 
-    def select_option(self, target: str, values: Sequence[str], element: str = "") -> None:
+    def select_option(self, target: str, values: Sequence[str]) -> None:
         found, locator, log = self.element(target)
         self.choose(found, values, log)
-        written = ", ".join(map(quoted, values))
+        written = ", ".join(map(js_string, values))
         code = written if self.dialect.is_newer and len(values) == 1 else f"[{written}]"
         self.reply.code.append(f"await page.{locator}.selectOption({code});")
         self.reply.snapshot = "after"
-        del element
 
     def fill_form(self, fields: Sequence[Mapping[str, str]]) -> None:
         for one in fields:
@@ -411,10 +402,10 @@ class PlaywrightCall(PlaywrightElements):
                 done += f".{newer if self.dialect.is_newer else f'setChecked({value})'};"
             elif one["type"] == "combobox":
                 self.choose(found, [value], log, by_label=True)
-                done += f".selectOption({quoted(value)});"
+                done += f".selectOption({js_string(value)});"
             else:
                 self.fill(found, value, log)
-                done += f".fill({quoted(value)});"
+                done += f".fill({js_string(value)});"
             self.reply.code.append(done)
 
     def file_upload(self, paths: Sequence[str] | None = None) -> None:
@@ -422,7 +413,8 @@ class PlaywrightCall(PlaywrightElements):
         assert tab.modal is not None
         files = None if paths is None else [self.file(path) for path in paths]
         page = self.page()
-        element = page.document.elements[tab.modal["element"]]
+        number: int = tab.modal["element"]
+        element = page.document.elements[number]
         if files is not None:
             if len(files) > 1 and "multiple" not in element.attributes:
                 raise PlaywrightError(
@@ -434,12 +426,11 @@ class PlaywrightCall(PlaywrightElements):
         self.reply.code.append(f"await fileChooser.setFiles({said.replace(', ', ',')})")
         self.reply.snapshot = "after"
 
-    def handle_dialog(self, accept: bool, prompt_text: str | None = None) -> None:
+    def handle_dialog(self, accept: bool) -> None:
         tab = self.turn.front()
         assert tab.modal is not None
         modal, tab.modal = Modal(**tab.modal), None
         self.follow(self.page().answer(modal, accept))
-        del prompt_text
 
 
 def _headers(headers: Sequence[Sequence[str]]) -> str:
@@ -473,9 +464,9 @@ def _object(given: Mapping[str, Any], *, lines: bool = False) -> str:
 
     def written(value: Any) -> str:
         if isinstance(value, str):
-            return quoted(value)
+            return js_string(value)
         if isinstance(value, list):
-            return f"[{', '.join(map(written, value))}]"
+            return f"[{', '.join(map(written, cast('list[Any]', value)))}]"
         return "null" if value is None else _object(value)
 
     parts = [f"{name}: {written(value)}" for name, value in given.items()]
@@ -487,6 +478,8 @@ def _snake(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The names of arguments as Python has them; `ref` and `target` are one."""
     found: dict[str, Any] = {}
     for name, value in arguments.items():
+        if name in _FOR_PEOPLE:
+            continue
         name = re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", name)
         found[re.sub(r"\bref$|(?<=_)ref$", "target", name)] = value
     return found

@@ -11,7 +11,7 @@ from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.live_page import PagesRead
-from agentworld_sim.engines.web.loading import PageLoader, PageNeeded, WorldFiles
+from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
 from agentworld_sim.engines.web.playwright_answers import Dialect
 from agentworld_sim.engines.web.playwright_tools import PlaywrightCall

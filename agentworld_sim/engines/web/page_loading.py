@@ -158,8 +158,10 @@ class PageLoader:
 
     def sheet(self, url: str) -> str | None:
         """The text of a style sheet, asked for once more: it is no event of the page."""
-        found = self._internet and self._internet.answer(WebRequest(url), self._state)
-        return found[0].text if found and found[0].status < 400 else None
+        if self._internet is None:
+            return None
+        found = self._internet.answer(WebRequest(url), self._state)
+        return found[0].text if found is not None and found[0].status < 400 else None
 
     def console(self, page: BrowserPage) -> list[str]:
         """What the console says once a page and what belongs to it is there: each thing that is missing."""
