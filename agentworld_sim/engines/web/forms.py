@@ -77,17 +77,17 @@ class PageForms:
     def request(self, form: Element, submitter: Element | None, url: str) -> WebRequest | None:
         """The request that sends a form from the page at `url`; `None` where it goes nowhere."""
 
-        def said(name: str) -> str:
+        def setting(name: str) -> str:
             own = submitter.get(f"form{name}") if submitter is not None else ""
             return own or form.get(name)
 
-        action = resolve_url(url, said("action") or url)
+        action = resolve_url(url, setting("action") or url)
         if not action.startswith(("http://", "https://")):
             return None
         fields = list(self.fields(form, submitter))
-        if said("method").strip().lower() != "post":
+        if setting("method").strip().lower() != "post":
             return WebRequest(url_with_query(action, fields))
-        body, kind = form_body(fields, said("enctype").strip().lower())
+        body, kind = form_body(fields, setting("enctype").strip().lower())
         return WebRequest(action, "POST", (("content-type", kind),), body)
 
     def fields(self, form: Element, submitter: Element | None) -> Iterator[FormField]:

@@ -111,7 +111,7 @@ class Locators:
         role, tag, name = self._tree.role_of(element), element.tag, element.get("name")
         role = "" if role == "generic" else role
         for label in self._labels(element):
-            yield from self._texts(140, "getByLabel({})", label, self._labelled)
+            yield from self._texts(140, "getByLabel({})", label, self._with_label)
         if tag in ("input", "textarea") and element.get("placeholder"):
             yield from self._texts(
                 120,
@@ -222,7 +222,7 @@ class Locators:
         found += [_normal(self._shown_text(one)) for one in named]
         return [one for one in found if one]
 
-    def _labelled(self, text: str, exact: bool) -> list[Element]:
+    def _with_label(self, text: str, exact: bool) -> list[Element]:
         return [
             one
             for one in self._document.elements

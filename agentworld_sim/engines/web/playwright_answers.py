@@ -109,7 +109,7 @@ class PlaywrightReply:
                 sections.append(("Snapshot", [shown], "yaml"))
         if tab is not None and tab.modal is None:
             sections.append(("Events", self._event_lines(tab), ""))
-        return _written(sections)
+        return _sections_text(sections)
 
     def told_tabs(self) -> bool:
         """Whether anything of the tabs is other than the agent was last told; it is told now."""
@@ -223,7 +223,7 @@ def modal_line(modal: dict[str, Any]) -> str:
 def error_text(error: str, modal: dict[str, Any] | None = None) -> str:
     """The answer of a tool that failed."""
     lines = [] if modal is None else [modal_line(modal)]
-    return _written([("Error", [error], ""), ("Modal state", lines, "")])
+    return _sections_text([("Error", [error], ""), ("Modal state", lines, "")])
 
 
 def file_time(clock_us: int) -> str:
@@ -257,7 +257,7 @@ def _middle_cut(text: str) -> str:
     return text if len(text) <= _EVENT else f"{text[:half]}...{text[-3 - half :]}"
 
 
-def _written(sections: list[tuple[str, list[str], str]]) -> str:
+def _sections_text(sections: list[tuple[str, list[str], str]]) -> str:
     lines: list[str] = []
     for title, content, fence in sections:
         if content:

@@ -61,11 +61,11 @@ class PlaywrightElements:
             written, locator = f"aria-ref={target}", page.locators.of(found)
         else:
             written, locator = target, f"locator({js_string(target)})"
-            found = self._selected(page, target)
+            found = self._one_of(page, target)
         waiting = f"  - waiting for locator({js_string(written)})"
         return found, locator, [waiting, f"    - locator resolved to {preview(found)}"]
 
-    def _selected(self, page: LivePage, selector: str) -> Element:
+    def _one_of(self, page: LivePage, selector: str) -> Element:
         try:
             every = select(page.document, selector)
         except UsageError:

@@ -462,14 +462,14 @@ def _number(value: float) -> str:
 def _object(given: Mapping[str, Any], *, lines: bool = False) -> str:
     """An object as JavaScript writes it."""
 
-    def written(value: Any) -> str:
+    def literal(value: Any) -> str:
         if isinstance(value, str):
             return js_string(value)
         if isinstance(value, list):
-            return f"[{', '.join(map(written, cast('list[Any]', value)))}]"
+            return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
         return "null" if value is None else _object(value)
 
-    parts = [f"{name}: {written(value)}" for name, value in given.items()]
+    parts = [f"{name}: {literal(value)}" for name, value in given.items()]
     inside = ",\n  ".join(parts) if lines else ", ".join(parts)
     return f"{{\n  {inside}\n}}" if lines else f"{{ {inside} }}"
 

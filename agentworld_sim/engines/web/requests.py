@@ -155,10 +155,12 @@ def form_body(fields: Sequence[FormField], encoding: str) -> tuple[bytes, str]:
         return urlencode(_plain(fields)).encode(), URLENCODED
     parts: list[bytes] = []
     for name, value in fields:
-        head = f'Content-Disposition: form-data; name="{_quoted(_lines(name))}"'
+        head = f'Content-Disposition: form-data; name="{_header_text(_lines(name))}"'
         data = value.content if isinstance(value, Upload) else _lines(value).encode()
         if isinstance(value, Upload):
-            head += f'; filename="{_quoted(value.filename)}"\r\nContent-Type: {value.media_type}'
+            head += (
+                f'; filename="{_header_text(value.filename)}"\r\nContent-Type: {value.media_type}'
+            )
         parts.append(f"{head}\r\n\r\n".encode() + data + b"\r\n")
     # The same form sends the same bytes, and no part can contain the line that ends it.
     boundary = f"----WebKitFormBoundary{blake2b(b''.join(parts), digest_size=8).hexdigest()}"
@@ -217,5 +219,5 @@ def _plain(fields: Sequence[FormField]) -> list[tuple[str, str]]:
     ]
 
 
-def _quoted(name: str) -> str:
+def _header_text(name: str) -> str:
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

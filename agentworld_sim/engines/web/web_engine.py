@@ -138,7 +138,7 @@ class WebSession:
     ) -> Answer:
         """The answer, given the page that was imagined for it. Raises `PageNeeded` where that is missing."""
 
-        def imagined(wanted: Mapping[str, Any]) -> BrowserPage | str:
+        def page_for(wanted: Mapping[str, Any]) -> BrowserPage | str:
             if known is None:
                 raise PageNeeded(wanted)
             return known[1] if wanted == known[0] else "net::ERR_FAILED"
@@ -146,7 +146,7 @@ class WebSession:
         state, browser = context.state, BrowserState(context.state.values)
         # Given back with the answer: what a failed call did to these pages is not kept.
         read, self._read = self._read, {}
-        loader = PageLoader(browser, state, self._internet, imagined if self._imaginer else None)
+        loader = PageLoader(browser, state, self._internet, page_for if self._imaginer else None)
         files = WorldFiles(state, context.blobs, {})
         dialect = _DIALECTS.get(found.toolkit)
         turn = BrowserTurn(
