@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-from urllib.parse import urldefrag
+from urllib.parse import urldefrag, urlsplit
 
 from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 from agentworld_sim.engines.web.requests import normal_url, status_text
@@ -13,6 +13,8 @@ from agentworld_sim.engines.web.requests import normal_url, status_text
 ROOT = "browser/"
 SITE = "page/"
 """Beginning of the keys of pages that were given, by URL."""
+IMAGINED = "imagined/"
+"""Beginning of the keys of pages that a model imagined, by URL."""
 BLANK = "about:blank"
 CONTROLS = "controls"
 """What of a page's live state outlives the page: the state of its controls."""
@@ -196,6 +198,23 @@ class BrowserState:
         """Puts a page where it is found."""
         value = {"status": status, "html": html}
         self._kept.put(SITE + urldefrag(normal_url(url)).url, value)
+
+    def imagined_page(self, url: str) -> BrowserPage | None:
+        """What a model imagined at a URL: it is the same when the browser comes again."""
+        value = self._value(IMAGINED + urldefrag(url).url)
+        return None if value is None else BrowserPage(**value)
+
+    def keep_imagined(self, url: str, page: BrowserPage) -> None:
+        """Keeps a page that was imagined at a URL."""
+        value = {name: one for name, one in asdict(page).items() if one is not None}
+        self._kept.put(IMAGINED + urldefrag(url).url, value)
+
+    def forget_imagined(self, url: str) -> None:
+        """Forgets the pages of the host of `url`, which something was done to."""
+        host = urlsplit(url).netloc
+        for one in self._kept.items(IMAGINED):
+            if urlsplit(one).netloc == host:
+                self._kept.put(IMAGINED + one, None)
 
     def _key(self, tab: TabState, what: str, number: int) -> str:
         return f"tab/{tab.number}/{what}/{number}"

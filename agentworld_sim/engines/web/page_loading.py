@@ -228,9 +228,14 @@ class PageLoader:
 
     def _from_elsewhere(self, request: WebRequest) -> BrowserPage:
         if self.imagined is not None:
-            page = self.imagined(request_fields(request))
+            kept = self._browser.imagined_page(request.url) if request.method == "GET" else None
+            page = kept or self.imagined(request_fields(request))
             if isinstance(page, str):
                 raise LoadFailed(page)
+            if request.method == "GET":
+                self._browser.keep_imagined(request.url, page)
+            else:
+                self._browser.forget_imagined(request.url)
             return page
         if gives_pages(self._state.values):
             return BrowserPage(request.url, 404, NOT_FOUND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, Literal
 
@@ -67,9 +68,11 @@ class WebEngine:
 
         def bind(tool: ToolSpec) -> ToolSpec | None:
             bound = self.bind(tool)
-            if bound is None or tool.binds_to is not None or not older:
+            name = f"{OLDER}/{tool.name.rpartition('__')[2]}"
+            if bound is None or not older or tool.binds_to is not None or not known_tool(name):
                 return bound
-            return as_older(bound)
+            # What both generations have is that of the others.
+            return replace(bound, binds_to=name)
 
         return bind
 
@@ -173,6 +176,7 @@ class WebSession:
                 return
             turn.save()
             turn.forget_pages()
+            browser.forget_imagined(here.url)
             if page.url == here.url:
                 browser.replace(tab, page)
             else:
@@ -184,16 +188,6 @@ class WebSession:
             answer = PlaywrightCall(turn, dialect, click).answer(found.name, arguments)
         self._read = read
         return answer
-
-
-def as_older(bound: ToolSpec) -> ToolSpec | None:
-    """A bound tool as one of the older generation, if it fits."""
-    from dataclasses import replace
-
-    assert bound.binds_to is not None
-    older = f"{OLDER}/{bound.binds_to.rpartition('/')[2]}"
-    known = known_tool(older)
-    return replace(bound, binds_to=older) if known is not None else bound
 
 
 def outer_html(element: Element) -> str:
