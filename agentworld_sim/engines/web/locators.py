@@ -72,7 +72,9 @@ class Locators:
             )
             element = next(around, element)
         found = self._best(element, no_text=False, nested=False)
-        return f"locator({js_string(_path(element))})" if found is None else found[1]
+        return (
+            f"locator({js_string(_path(self._document, element))})" if found is None else found[1]
+        )
 
     def visible_text(self, text: str) -> list[Element]:
         """The visible elements that `getByText` finds."""
@@ -301,19 +303,15 @@ def _cut(text: str, longest: int) -> str:
     return found[1].rstrip() if found else ""
 
 
-def _path(element: Element) -> str:
-    """A CSS path to an element, for what nothing else names."""
+def _path(document: Document, element: Element) -> str:
+    """The shortest CSS path to an element from below, for what nothing else names."""
     steps: list[str] = []
     for one in element.chain():
-        if one.tag in ("html", "body"):
-            steps.append(one.tag)
-            break
-        if _PLAIN_ID.fullmatch(one.get("id")):
-            steps.append(f"#{one.get('id')}")
-            break
         siblings = list(one.parent.elements) if one.parent is not None else [one]
         same = [other for other in siblings if other.tag == one.tag]
-        steps.append(
-            one.tag if same[0] is one else f"{one.tag}:nth-child({siblings.index(one) + 1})"
-        )
-    return " > ".join(reversed(steps))
+        place = "" if same[0] is one else f":nth-child({siblings.index(one) + 1})"
+        is_named = _PLAIN_ID.fullmatch(one.get("id"))
+        steps.insert(0, f"#{one.get('id')}" if is_named else f"{one.tag}{place}")
+        if document.select(" > ".join(steps)) == [element]:
+            break
+    return " > ".join(steps)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BLANK, TabState
 from agentworld_sim.engines.web.browser_turn import DOWNLOADS, BrowserTurn
-from agentworld_sim.engines.web.document import Element
+from agentworld_sim.engines.web.document import Element, parse_document
 from agentworld_sim.types.files import normal_path
 
 _PREVIEWED_CHILDREN = 5
@@ -167,7 +167,8 @@ class PlaywrightReply:
         return tree.snapshot(self.part, depth=self.depth)
 
     def _title(self, tab: TabState) -> str:
-        return "" if tab.modal is not None else self.turn.page(tab).document.title
+        html = self.turn.browser.page(tab).html
+        return "" if tab.modal is not None else parse_document(html).title
 
     def _messages(self, tab: TabState) -> list[str]:
         return [

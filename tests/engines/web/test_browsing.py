@@ -295,7 +295,11 @@ async def test_every_point_of_a_session_can_be_gone_back_to() -> None:
 
     store = MemoryStore()
     agent, internet = await browsing(site, store)
-    looks = [("snapshot", {}), ("tabs", {"action": "list"}), ("press_key", {"key": "b"})]
+    looks: list[tuple[str, dict[str, Any]]] = [
+        ("snapshot", {}),
+        ("tabs", {"action": "list"}),
+        ("press_key", {"key": "b"}),
+    ]
     steps: list[tuple[str, dict[str, Any]]] = [
         ("navigate", {"url": "http://s.test/"}),
         ("snapshot", {}),
@@ -359,6 +363,9 @@ async def test_a_page_that_no_site_has_is_imagined_once_and_the_same_on_a_revisi
         assert "Page URL: http://i.test/2" in await agent.click("a")
         assert "Page Title: I" in await agent("navigate", url="http://i.test/#top")
         assert len(server.requests) == 2
+        schema = TOOLS["0.0.83"]["browser_evaluate"]
+        (asked,) = world.add_tools([ToolSpec(name="browser_evaluate", input_schema=schema)])
+        assert asked.binds_to == "model/web"
         assert [turn.observation.provenance for turn in (await world.trajectory()).turns] == [
             "imagined",
             "imagined",
