@@ -269,6 +269,101 @@ async def test_two_tabs_write_to_one_site() -> None:
     assert [(one.path, one.body) for one in sent] == [("/1", b"a=tab+1"), ("/0", b"a=tab+0")]
 
 
+@pytest.mark.parametrize(
+    "html, accept, path",
+    [
+        ("<a href=/to onclick=\"return confirm('Go?')\">x</a>", True, "/to"),
+        ("<a href=/to onclick=\"return confirm('Go?')\">x</a>", False, "/"),
+        ("<a href=/to onclick=\"confirm('Go?')\">x</a>", False, "/to"),
+        ("<a href=/to onclick=\"alert('It\\'s so')\">x</a>", False, "/to"),
+        (
+            "<form action=/to onsubmit='return confirm(\"Go?\")'><button>x</button></form>",
+            True,
+            "/to?",
+        ),
+        (
+            "<form action=/to onsubmit='return confirm(\"Go?\")'><button>x</button></form>",
+            False,
+            "/",
+        ),
+    ],
+)
+async def test_a_dialog_waits_for_its_answer(html: str, accept: bool, path: str) -> None:
+    agent, _ = await browsing(lambda _: page(html))
+    await agent.go("/")
+    assert "### Modal state" in await agent.click("a, button")
+    await agent("handle_dialog", accept=accept)
+    assert f"Page URL: http://s.test{path}\n" in await agent("snapshot") + "\n"
+
+
+@pytest.mark.parametrize(
+    "html, path",
+    [
+        ("<a href='#'>x</a>", "/#"),
+        ("<a href='#y'>x</a>", "/#y"),
+        ("<a href=mailto:a@b.test>x</a>", "/"),
+        ("<a href='javascript:void(0)'>x</a>", "/"),
+        ("<a>x</a>", "/"),
+        ("<div onclick=\"location='/to'\"><a>x</a></div>", "/to"),
+        ("<div onclick='unknown()'><a>x</a></div>", "/"),
+        ("<a href='//other.test'>x</a>", ""),
+    ],
+)
+async def test_a_click_leads_where_the_page_says(html: str, path: str) -> None:
+    agent, internet = await browsing(lambda _: page(html))
+    await agent.go("/")
+    answer = await agent.click("a")
+    url = f"http://s.test{path}" if path else "chrome-error://chromewebdata/"
+    assert f"- Page URL: {url}\n" in answer
+    assert len(internet.requests) == 1 + (path == "/to")
+
+
+@pytest.mark.parametrize(
+    "keys, value",
+    [
+        (["a", "B"], "abcaB"),
+        (["Backspace"], "ab"),
+        (["Control+a", "x"], "x"),
+        (["Control+a", "Delete"], ""),
+        (["Delete", "ArrowLeft", "Escape", "F5"], "abc"),
+        (["Shift+A"], "abcA"),
+    ],
+)
+async def test_keys_are_typed_where_the_focus_is(keys: list[str], value: str) -> None:
+    agent, _ = await browsing(lambda _: page("<input aria-label=A value=abc autofocus>"))
+    await agent.go("/")
+    for key in keys:
+        await agent("press_key", key=key)
+    shown = re.search(
+        r'textbox "A" \[active\] \[ref=\w+\](?:: "?(\w+)"?)?', await agent("snapshot")
+    )
+    assert shown is not None
+    assert (shown[1] or "") == value
+
+
+async def test_keys_walk_and_choose() -> None:
+    html = (
+        "<select aria-label=S autofocus><option>x<option disabled>y<option>z</select>"
+        "<input type=radio name=r aria-label=R1 checked><input type=radio name=r aria-label=R2>"
+        "<input type=checkbox aria-label=C><button tabindex=-1>no</button><button disabled>off</button>"
+        "<details><summary>More</summary>inside</details>"
+    )
+    agent, _ = await browsing(lambda _: page(html))
+    await agent.go("/")
+    for key in ("ArrowDown", "Tab", "ArrowDown", "Tab", "Space", "Tab", "Enter"):
+        await agent("press_key", key=key)
+    shown = await agent("snapshot")
+    for state in ('"z" [selected]', '"R2" [checked]', '"C" [checked]', "inside", '"More" [active]'):
+        assert state in shown
+
+
+async def test_an_option_of_a_list_is_chosen_by_a_click() -> None:
+    agent, _ = await browsing(lambda _: page("<select multiple><option>a<option>b</select>"))
+    await agent.go("/")
+    await agent.click("option:nth-child(2)")
+    assert 'option "b" [selected]' in await agent("snapshot")
+
+
 async def test_both_makers_tools_share_the_browser() -> None:
     agent, _ = await browsing(lambda request: page(f"<p>{request.path}</p><a href=/next>on</a>"))
     await agent.go("/first")
