@@ -16,9 +16,9 @@ from agentworld_sim.engines.web.boxes import Boxes
 from agentworld_sim.engines.web.cascade import Styles
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.refs import RefBook
+from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.roles import Roles
-from agentworld_sim.engines.web.states import states_of
+from agentworld_sim.engines.web.states import States
 
 _BREAK = "\0"
 """Stands between two texts that do not become one."""
@@ -71,6 +71,7 @@ class AccessibilityTree:
         self._live = live
         self._refs = refs
         self._old_rules = old_rules
+        self._states = States(document, live, old_rules)
         self._pieces: dict[int, _Piece] = {}
         self._with_ref: set[int] = set()
         self._owned = _owned_elements(document)
@@ -92,6 +93,7 @@ class AccessibilityTree:
                 if number >= 0:
                     self.forget(self.document.elements[number])
             self._focus = focus_number
+        self._states.begin()
         kept, self._depth = self._pieces, depth
         if depth:
             self._pieces = {}
@@ -215,7 +217,7 @@ class AccessibilityTree:
             ref=ref,
             pointer=style.pointer,
             active=active,
-            states=states_of(element, role, self.document, self._live, active, self._old_rules),
+            states=self._states.of(element, role, active),
             marked_hidden=not self._old_rules and element.get("aria-hidden").lower() == "true",
             children=(self._live.value_of(element),) if is_text_input else (),
         ), sources
@@ -286,11 +288,22 @@ class AccessibilityTree:
                 node.name = ""
             else:
                 told.update(dict.fromkeys(from_content, False))
-        if is_generic and not node.properties and not node.marked_hidden and len(node.children) == 1:
+        if (
+            is_generic
+            and not node.properties
+            and not node.marked_hidden
+            and len(node.children) == 1
+        ):
             child = node.children[0]
             if not isinstance(child, str) and _is_text_only(child):
                 node.children = child.children
-        if above.name and is_generic and not node.active and not node.properties and not node.marked_hidden:
+        if (
+            above.name
+            and is_generic
+            and not node.active
+            and not node.properties
+            and not node.marked_hidden
+        ):
             text = node.name
             if text:
                 text = "" if node.children else text
@@ -308,7 +321,9 @@ class AccessibilityTree:
 def _is_wrapper(node: AccessibilityNode) -> bool:
     """Whether there is nothing in a node but one that has a ref."""
     children = node.children
-    return len(children) <= 1 and all(not isinstance(child, str) and child.ref for child in children)
+    return len(children) <= 1 and all(
+        not isinstance(child, str) and child.ref for child in children
+    )
 
 
 def _is_text_only(node: AccessibilityNode) -> bool:

@@ -20,7 +20,15 @@ _NUMBER = re.compile(
 _WORDS = frozenset("y n yes no true false on off null".split())
 _json_text = json.JSONEncoder(ensure_ascii=False).encode
 _ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f-\x9f]')
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
 
 
 def needs_quotes(text: str) -> bool:
@@ -39,7 +47,11 @@ def _quote_key(text: str) -> str:
 def quote_value(text: str) -> str:
     if not needs_quotes(text):
         return text
-    return '"' + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text) + '"'
+    return (
+        '"'
+        + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text)
+        + '"'
+    )
 
 
 def snapshot_yaml(

@@ -26,7 +26,9 @@ def recorded_snapshots() -> Recorded:
 
 
 def steps_of(name: str) -> Sequence[Sequence[Any]]:
-    steps: dict[str, list[list[Any]]] = json.loads((PAGES / "steps.json").read_text(encoding="utf-8"))
+    steps: dict[str, list[list[Any]]] = json.loads(
+        (PAGES / "steps.json").read_text(encoding="utf-8")
+    )
     return steps.get(name, [])
 
 
