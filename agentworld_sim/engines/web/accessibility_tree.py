@@ -268,7 +268,6 @@ class AccessibilityTree:
             if is_generic and not node.name and _is_wrapper(node):
                 return node.children or (_BREAK,)
             return (node,)
-        own_name = node.name
         is_target = bool(node.ref and node.pointer and not above.hand)
         beyond = bool(self._depth) and above.level > self._depth
         tells_itself = bool(node.ref) and not beyond and (has_nodes or not is_generic)

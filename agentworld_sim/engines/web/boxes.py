@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.web.cascade import FLEXIBLE, FLOATS, Declared, Style, Styles
+from agentworld_sim.engines.web.cascade import (
+    FLEXIBLE,
+    FLOATS,
+    OUT_OF_FLOW,
+    Declared,
+    Style,
+    Styles,
+)
 from agentworld_sim.engines.web.document import Element
 
 _REPLACED = frozenset(
@@ -29,7 +36,6 @@ _HORIZONTAL = (
     "padding-left padding-right border border-width border-left border-left-width border-right"
     " border-right-width"
 ).split()
-_OUT_OF_FLOW = ("absolute", "fixed")
 _NO_BORDER = frozenset("none hidden initial unset".split())
 
 
@@ -82,7 +88,7 @@ class Boxes:
             return table is not None and next(table.descendants("tr"), None) is not None
         replaced = tag in _REPLACED or declared.get("content", "").startswith("url(")
         inline = style.display == "inline" and not replaced
-        out_of_flow = declared.get("position") in _OUT_OF_FLOW
+        out_of_flow = declared.get("position") in OUT_OF_FLOW
         shrinks = out_of_flow or inline or self._shrinks(style, declared)
         high = wide = False
         if declared:
@@ -151,7 +157,7 @@ class Boxes:
             if child.tag == "br" and styles.of[child.index].rendered:
                 return True
             own, shown = styles.declared.get(child.index, {}), styles.of[child.index]
-            if own.get("position") in _OUT_OF_FLOW:
+            if own.get("position") in OUT_OF_FLOW:
                 continue
             if self._room[child.index]:
                 if own.get("float") not in FLOATS or self._holds_floats(element, style, declared):
@@ -167,7 +173,7 @@ class Boxes:
             style.display not in ("block", "list-item", "inline")
             or declared.get("overflow", "visible") not in ("visible", "clip")
             or declared.get("float") in FLOATS
-            or declared.get("position") in _OUT_OF_FLOW
+            or declared.get("position") in OUT_OF_FLOW
             or "clear" in self._styles.pseudo(element, "after")
             or element.tag == "body"
         )
@@ -179,7 +185,7 @@ class Boxes:
             or declared.get("display") == "none"
         ):
             return False
-        if declared.get("position") in _OUT_OF_FLOW:
+        if declared.get("position") in OUT_OF_FLOW:
             return False
         return bool(declared["content"].strip("'\" ")) or _is_length(declared.get("height"))
 

@@ -144,10 +144,11 @@ class Styles:
         if display in _NOT_DISPLAY:
             display = "inline" if display in ("initial", "unset") and "display" in declared else ""
         display = display or _default_display(element, live)
-        if "float" in declared or "position" in declared:
-            if declared.get("position") in ("absolute", "fixed") or declared.get("float") in FLOATS:
-                display = _BLOCKS.get(display, display)
-        if above.display in FLEXIBLE:
+        if (
+            above.display in FLEXIBLE
+            or declared.get("position") in OUT_OF_FLOW
+            or declared.get("float") in FLOATS
+        ):
             display = _BLOCKS.get(display, display)
         visible, pointer, clickable = above.visible, above.pointer, above.clickable
         if tag in _OWN_CURSOR:
@@ -225,7 +226,7 @@ class Styles:
         text = _content_text(element, written)
         is_block = (
             declared.get("display", "inline") != "inline"
-            or declared.get("position") in ("absolute", "fixed")
+            or declared.get("position") in OUT_OF_FLOW
             or declared.get("float") in FLOATS
             or self.of[element.index].display in FLEXIBLE
         )
@@ -248,6 +249,7 @@ def _default_display(element: Element, live: LiveState) -> str:
 
 
 _NOT_DISPLAY = frozenset("inherit initial unset revert revert-layer".split())
+OUT_OF_FLOW = ("absolute", "fixed")
 FLOATS = ("left", "right", "inline-start", "inline-end")
 FLEXIBLE = frozenset("flex inline-flex grid inline-grid".split())
 _BLOCKS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from html import escape
@@ -230,17 +230,14 @@ class Document:
             UsageError: it is no selector.
         """
         try:
-            if not marks:
-                nodes = self._tree.select(selector)
-            else:
-                with self._lock, self._marked(marks):
-                    nodes = self._tree.select(_with_focus(selector))
+            with self._lock, self._with_marks(marks):
+                nodes = self._tree.select(_with_focus(selector))
         except ValueError as error:
             raise UsageError(f"{selector!r} is no CSS selector: {error}") from None
         return [self._element_of[node] for node in nodes if node in self._element_of]
 
     @contextmanager
-    def _marked(self, marks: Sequence[Mark]) -> Iterator[None]:
+    def _with_marks(self, marks: Sequence[Mark]) -> Generator[None]:
         before = [(index, name, name in self._nodes[index].attrs) for index, name, _ in marks]
         try:
             self._mark(marks)

@@ -43,7 +43,7 @@ class Page:
         self.document = document
         self.live = LiveState() if live is None else live
         self.refs = RefBook() if refs is None else refs
-        self._sheets = {} if sheets is None else sheets
+        self._sheets: Mapping[str, str] = {} if sheets is None else sheets
         self.rules: SnapshotRules = rules
         self._width = width
         self._kept_tree: AccessibilityTree | None = None

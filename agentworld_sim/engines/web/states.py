@@ -65,7 +65,7 @@ class States:
             return ("active",) if active else ()
         attributes = element.attributes
         found: list[str] = []
-        if role in _CHECKED and (checked := self._checked(element)):
+        if role in _CHECKED and (checked := self._check_of(element)):
             found.append("checked" if checked is True else "checked=mixed")
         if role in _DISABLED and is_disabled(element, role):
             found.append("disabled")
@@ -86,7 +86,7 @@ class States:
             found.append("selected")
         return tuple(found)
 
-    def _checked(self, element: Element) -> bool | Literal["mixed"]:
+    def _check_of(self, element: Element) -> bool | Literal["mixed"]:
         if element.tag == "input" and element.type in ("checkbox", "radio"):
             return self._live.is_checked(element, self._document)
         written = element.attributes.get("aria-checked")

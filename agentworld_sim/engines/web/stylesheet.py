@@ -91,26 +91,20 @@ def _one_media_matches(query: str, width: int) -> bool:
             holds &= width < pixels if sign == "<" else width <= pixels
     for feature, value in re.findall(r"\(\s*([a-z-]+)\s*(?::\s*([^)]*?)\s*)?\)", query):
         if feature in _FEATURES:
-            holds &= (
-                value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
-            )
+            ours = _FEATURES[feature]
+            holds &= value == ours if value else ours not in ("none", "no-preference")
     holds &= not re.search(r"\b(?:print|speech|tty|tv|projection|handheld)\b", query)
     return not holds if query.strip().startswith("not ") else holds
 
 
 _FEATURES = {
-    "any-hover": "hover",
-    "any-pointer": "fine",
-    "forced-colors": "none",
-    "hover": "hover",
-    "orientation": "landscape",
-    "pointer": "fine",
-    "prefers-color-scheme": "light",
-    "prefers-contrast": "no-preference",
-    "prefers-reduced-motion": "no-preference",
-    "prefers-reduced-transparency": "no-preference",
-    "scripting": "enabled",
-    "update": "fast",
+    feature: value
+    for feature, value in (
+        part.split(":")
+        for part in "any-hover:hover any-pointer:fine forced-colors:none hover:hover orientation:landscape pointer:fine"
+        " prefers-color-scheme:light prefers-contrast:no-preference prefers-reduced-motion:no-preference"
+        " prefers-reduced-transparency:no-preference scripting:enabled update:fast".split()
+    )
 }
 """What a browser without preferences says of itself."""
 
@@ -137,7 +131,7 @@ def _style_rules(
         body, place = _block(text, place)
         prelude = prelude.strip()
         if not prelude.startswith("@"):
-            selector = _nested(prelude, around) if around else prelude
+            selector = _inner_selector(prelude, around) if around else prelude
             yield from _style_rules(body, width, selector, level + 1)
             continue
         keyword, query = prelude[1:], ""
@@ -149,7 +143,7 @@ def _style_rules(
         yield around, ";".join(declared)
 
 
-def _nested(selectors: str, around: str) -> str:
+def _inner_selector(selectors: str, around: str) -> str:
     """The selector of a rule in a rule: `&` is what the outer one matches."""
     outer = f":is({around})"
     return ",".join(

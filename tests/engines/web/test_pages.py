@@ -183,13 +183,18 @@ STYLE = (
     " .hand{cursor:pointer} .before::before{content:'+'} .contents{display:contents}</style>"
 )
 
+
+def write_element(tag: str, attributes: list[str], content: list[str]) -> str:
+    return f"<{tag}{''.join(attributes)}>{''.join(content)}</{tag}>"
+
+
 attribute = st.sampled_from(sorted(ATTRIBUTES)).flatmap(
     lambda name: st.sampled_from(ATTRIBUTES[name]).map(lambda value: f' {name}="{value}"')
 )
 markup: st.SearchStrategy[str] = st.recursive(
     st.sampled_from(["one", " two ", "<br>", "<!-- c -->", "Label", "\u00a0", "", "<hr>"]),
     lambda inner: st.builds(
-        lambda tag, attributes, content: f"<{tag}{''.join(attributes)}>{''.join(content)}</{tag}>",
+        write_element,
         st.sampled_from(TAGS),
         st.lists(attribute, max_size=3),
         st.lists(inner, max_size=4),
