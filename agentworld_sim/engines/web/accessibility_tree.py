@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 from agentworld_sim.engines.web.accessible_names import AccessibleNames, plain
-from agentworld_sim.engines.web.boxes import Boxes
-from agentworld_sim.engines.web.cascade import Styles
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import LiveState
+from agentworld_sim.engines.web.page_look import PageLook
 from agentworld_sim.engines.web.ref_book import RefBook
-from agentworld_sim.engines.web.roles import Roles
 from agentworld_sim.engines.web.states import States
 
 _BREAK = "\0"
@@ -54,27 +52,17 @@ class _Piece(NamedTuple):
 class AccessibilityTree:
     """The trees of one page, one after the other."""
 
-    def __init__(
-        self,
-        document: Document,
-        styles: Styles,
-        live: LiveState,
-        refs: RefBook,
-        *,
-        old_rules: bool,
-    ) -> None:
-        self.document = document
-        self.styles = styles
-        self.boxes = Boxes(styles)
-        self.roles = Roles(document)
-        self.names = AccessibleNames(document, self.roles, styles, live, old_rules)
+    def __init__(self, look: PageLook, live: LiveState, refs: RefBook, *, old_rules: bool) -> None:
+        self.document = look.document
+        self.styles, self.boxes, self.roles = look.styles, look.boxes, look.roles
+        self.names = AccessibleNames(look, live, old_rules)
         self._live = live
         self._refs = refs
         self._old_rules = old_rules
-        self._states = States(document, live, old_rules)
+        self._states = States(look.document, live, old_rules)
         self._pieces: dict[int, _Piece] = {}
         self._with_ref: set[int] = set()
-        self._owned = _owned_elements(document)
+        self._owned = _owned_elements(look.document)
         self._moved = {owned.index for elements in self._owned.values() for owned in elements}
         self._focus = -1
         self._depth = 0

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from agentworld_sim.engines.web.cascade import Styles
-from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.roles import Roles
+from agentworld_sim.engines.web.page_look import PageLook
 
 _UNNAMED = frozenset(
     "caption code definition deletion emphasis generic insertion mark paragraph presentation strong subscript"
@@ -76,13 +75,11 @@ _TARGET, _CONTENT = _Way("self"), _Way("below")
 class AccessibleNames:
     """The names of a page's elements, kept until what they are made of changes."""
 
-    def __init__(
-        self, document: Document, roles: Roles, styles: Styles, live: LiveState, old_rules: bool
-    ) -> None:
-        self._document = document
-        self._role_of = roles.of
-        self._styles = styles
-        self._hidden = styles.hidden
+    def __init__(self, look: PageLook, live: LiveState, old_rules: bool) -> None:
+        self._document = look.document
+        self._role_of = look.roles.of
+        self._styles = look.styles
+        self._hidden = look.styles.hidden
         self._live = live
         self._old_rules = old_rules
         self._names: dict[int, Name] = {}

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Literal
 
 from agentworld_sim.engines.web.accessibility_tree import AccessibilityTree
-from agentworld_sim.engines.web.cascade import Styles
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import LiveState, radio_group
+from agentworld_sim.engines.web.page_look import look_of
 from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.snapshot_yaml import snapshot_yaml
 from agentworld_sim.engines.web.states import is_disabled
@@ -62,9 +62,9 @@ class Page:
     @property
     def _tree(self) -> AccessibilityTree:
         if self._kept_tree is None:
-            styles = Styles(self.document, self._sheets, self.live, self._width)
+            look = look_of(self.document, self._sheets, self.live, self._width)
             self._kept_tree = AccessibilityTree(
-                self.document, styles, self.live, self.refs, old_rules=self.rules == "full"
+                look, self.live, self.refs, old_rules=self.rules == "full"
             )
         return self._kept_tree
 

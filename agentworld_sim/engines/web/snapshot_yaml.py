@@ -11,6 +11,9 @@ from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 MAX_NAME = 900
 """Longer names are left out."""
 
+MAX_KEPT = 1000
+"""Characters of lines that are kept with a node; longer ones are made of what is kept below."""
+
 _QUOTED = re.compile(
     r"^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|^-|[\n:](?:\s|$)|\s#|[\n\r]|^[&*\],?!>|@\"'#%]|[{}`]|^\["
 )
@@ -98,7 +101,8 @@ def _block(node: AccessibilityNode, level: int, hand: bool, old_rules: bool, dep
             else:
                 lines.append(_block(child, level + 1, hand and not shows_hand, old_rules, depth))
         block = "\n".join(lines)
-    node.written = (form, block)
+    if len(block) < MAX_KEPT:
+        node.written = (form, block)
     return block
 
 
