@@ -63,7 +63,9 @@ class AccessibilityTree:
         self._pieces: dict[int, _Piece] = {}
         self._with_ref: set[int] = set()
         self._owned = _owned_elements(look.document)
-        self._moved = {owned.index for elements in self._owned.values() for owned in elements}
+        self._owner_of = {
+            owned.index: owner for owner, elements in self._owned.items() for owned in elements
+        }
         self._focus = -1
         self._depth = 0
 
@@ -101,6 +103,8 @@ class AccessibilityTree:
                 changed = self.document.elements[index]
                 for around in changed.chain():
                     self._pieces.pop(around.index, None)
+                    if around.index in self._owner_of:
+                        waiting.append(self._owner_of[around.index])
                 waiting += self.names.forget(changed)
 
     def has_ref(self, element: Element) -> bool:
@@ -148,7 +152,7 @@ class AccessibilityTree:
                 if child and shows_text:
                     parts.append(child)
                 continue
-            if child.index in self._moved and child.parent is element:
+            if child.index in self._owner_of and child.parent is element:
                 continue
             piece = self._piece(child, within)
             parts += piece.parts

@@ -116,6 +116,13 @@ def test_the_focus_is_where_the_page_puts_it_until_it_is_moved() -> None:
     assert page.snapshot().count("[active]") == 1
 
 
+def test_what_is_owned_elsewhere_changes_there() -> None:
+    page = page_of("<div role=group aria-owns=o></div><p><b id=o><input value=old></b></p>")
+    assert page.snapshot().index("old") < page.snapshot().index("paragraph")
+    page.set_value(one(page, "input"), "new")
+    assert 'textbox [ref=e3]: new' in page.snapshot()
+
+
 def test_a_selector_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'a\[' is no CSS selector"):
         Document("<a>").select("a[")
