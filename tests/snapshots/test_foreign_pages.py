@@ -71,7 +71,12 @@ def show(likeness: Likeness, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "package",
-    ["spectre.css/docs", "startbootstrap-clean-blog/dist", "startbootstrap-freelancer/dist", "startbootstrap-sb-admin-2"],
+    [
+        "spectre.css/docs",
+        "startbootstrap-clean-blog/dist",
+        "startbootstrap-freelancer/dist",
+        "startbootstrap-sb-admin-2",
+    ],
 )
 def test_pages_of_a_package_read_as_in_chromium(
     package: str, capsys: pytest.CaptureFixture[str]

@@ -26,7 +26,7 @@ from agentworld_sim.engines.web.live_state import (
 from agentworld_sim.engines.web.locators import Locators
 from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
-from agentworld_sim.engines.web.refs import RefBook
+from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
 from agentworld_sim.engines.web.roles import is_natively_disabled
 
