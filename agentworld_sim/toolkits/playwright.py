@@ -47,14 +47,14 @@ _BOTH = (
 """What both generations have, where they differ in the name of one argument at most."""
 
 
-def _shared(make: ToolkitMaker, key: str) -> tuple[KnownTool, ...]:
+def _tools_of_both(make: ToolkitMaker, key: str) -> tuple[KnownTool, ...]:
     return tuple(
         make(f"browser_{name}", said, takes.replace("KEY", key)) for name, said, takes in _BOTH
     )
 
 
 TOOLS: tuple[KnownTool, ...] = (
-    *_shared(_newer, "target"),
+    *_tools_of_both(_newer, "target"),
     _newer(
         "browser_console_messages",
         "Gives what the console says.",
@@ -101,7 +101,7 @@ TOOLS: tuple[KnownTool, ...] = (
 )
 
 REF_TOOLS: tuple[KnownTool, ...] = (
-    *_shared(_older, "ref"),
+    *_tools_of_both(_older, "ref"),
     _older("browser_console_messages", "Gives what the console says.", f"{_LEVEL} filename?"),
     _older(
         "browser_fill_form",

@@ -81,6 +81,8 @@ class BrowserState:
         """The tab in front, by its place."""
         self.opened: int = about.get("opened", 0)
         """How many tabs were ever opened."""
+        self.width: int = about.get("width", 1280)
+        """Of the window, in pixels."""
         self.requests: int = about.get("requests", 0)
         """How many requests were ever made."""
         self._pages: dict[tuple[int, int], BrowserPage] = {}
@@ -93,6 +95,7 @@ class BrowserState:
                 "tabs": [asdict(tab) for tab in self.tabs],
                 "current": self.current,
                 "opened": self.opened,
+                "width": self.width,
                 "requests": self.requests,
             }
             self._kept.put("tabs", about)

@@ -121,11 +121,13 @@ class LivePage:
 
     def _key(self, controls: Any, refs: Any) -> Any:
         """What a page that was read follows from."""
-        return self.page.html, self._sheets, self._distilled, controls or None, refs
+        width = self._browser.width
+        return self.page.html, self._sheets, self._distilled, width, controls or None, refs
 
     def _read(self, live: LiveState, refs: RefBook) -> Page:
         rules = "distilled" if self._distilled else "full"
-        return Page(self.document, live, refs, sheets=self._sheets, rules=rules)
+        width = self._browser.width
+        return Page(self.document, live, refs, sheets=self._sheets, rules=rules, width=width)
 
     def save(self) -> None:
         """Keeps what was done to the page."""

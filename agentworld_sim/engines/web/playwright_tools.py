@@ -131,6 +131,10 @@ class PlaywrightCall(PlaywrightElements):
         self.reply.told_tabs()
 
     def resize(self, width: float, height: float) -> None:
+        self.turn.save()
+        self.turn.front()
+        self.turn.browser.width = int(width)
+        self.turn.forget_pages()
         size = f"{{ width: {_number(width)}, height: {_number(height)} }}"
         self.reply.code.append(f"await page.setViewportSize({size});")
 

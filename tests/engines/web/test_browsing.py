@@ -357,6 +357,15 @@ async def test_keys_walk_and_choose() -> None:
         assert state in shown
 
 
+async def test_a_narrow_window_shows_what_is_for_it() -> None:
+    html = "<style>@media (max-width: 600px) {h1 {display: none}}</style><h1>Wide</h1><p>Always"
+    agent, _ = await browsing(lambda _: page(html))
+    await agent.go("/")
+    assert "Wide" in await agent("snapshot")
+    await agent("resize", width=500, height=600)
+    assert "Wide" not in await agent("snapshot")
+
+
 async def test_an_option_of_a_list_is_chosen_by_a_click() -> None:
     agent, _ = await browsing(lambda _: page("<select multiple><option>a<option>b</select>"))
     await agent.go("/")
