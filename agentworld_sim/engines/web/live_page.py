@@ -132,7 +132,10 @@ class LivePage:
     def save(self) -> None:
         """Keeps what was done to the page."""
         live = _live_states().dump_python(self.live, mode="json", exclude_defaults=True)
-        refs = _ref_books().dump_python(self.refs, mode="json") if self.refs.last else None
+        refs: dict[str, Any] | None = self.kept.get("refs")
+        # A ref that is given has a new number.
+        if self.refs.last != (refs["last"] if refs else 0):
+            refs = _ref_books().dump_python(self.refs, mode="json")
         kept = {**self.kept, CONTROLS: live, "refs": refs}
         self._browser.keep_live(self._tab, {name: one for name, one in kept.items() if one})
         self._pages[self._tab.number] = self._key(live, refs), self.tree

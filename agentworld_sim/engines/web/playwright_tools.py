@@ -70,7 +70,7 @@ class PlaywrightCall(PlaywrightElements):
 
     def _go(self, tab: TabState, url: str) -> None:
         scheme = url.partition(":")[0].lower()
-        if scheme not in ("http", "https", "about"):
+        if scheme not in ("http", "https", "about", "data"):
             kinds = "Allowed protocols: http:, https:, about:, data:."
             raise PlaywrightError(
                 f'Error: Access to "{scheme}:" protocol is blocked. Attempted URL: "{url}"'

@@ -13,6 +13,7 @@ import pytest
 
 from agentworld_sim import MemoryStore, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.web import WebEngine, WebRequest, WebResponse
+from agentworld_sim.engines.web.browser_turn import referer_of
 from agentworld_sim.engines.web.requests import HTML
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
@@ -119,6 +120,40 @@ async def test_what_only_a_real_browser_has_is_refused_with_the_reason() -> None
     await agent.go("/")
     with pytest.raises(CannotCompute, match="places of elements"):
         await agent("snapshot", boxes=True)
+    await agent("navigate", url="data:text/html,<div contenteditable role=textbox>x</div>")
+    with pytest.raises(CannotCompute, match="edited as a page"):
+        await agent("type", target="div", text="y")
+
+
+@pytest.mark.parametrize(
+    "url, shown",
+    [
+        ("data:text/html,<b>x</b> y", "x y"),
+        ("data:text/html;base64,PHA+eDwvcD4=", "x"),
+        ("data:,plain%20<b>", "plain <b>"),
+    ],
+)
+async def test_a_page_may_stand_in_its_url(url: str, shown: str) -> None:
+    agent, internet = await browsing(lambda _: page(""))
+    await agent("navigate", url=url)
+    answer = await agent("snapshot")
+    assert f"- Page URL: {url}\n" in answer
+    assert shown in answer
+    assert "ERR_INVALID_URL" in await agent("navigate", url="data:text/html;base64,%")
+    assert internet.requests == []
+
+
+@pytest.mark.parametrize(
+    "here, target, said",
+    [
+        ("http://a.test/b?c#d", "http://a.test/e", "http://a.test/b?c"),
+        ("http://a.test/b?c", "http://b.test/", "http://a.test/"),
+        ("https://a.test/b", "http://a.test/", ""),
+        ("about:blank", "http://a.test/", ""),
+    ],
+)
+def test_a_request_says_where_it_comes_from(here: str, target: str, said: str) -> None:
+    assert referer_of(here, target) == said
 
 
 async def test_cookies_go_along_through_redirects() -> None:
@@ -172,9 +207,7 @@ async def test_a_host_that_no_site_has_is_not_found_at_once() -> None:
     assert internet.requests == []
 
 
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "javascript:alert(1)", "chrome://settings", "data:,x"]
-)
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "chrome://settings"])
 async def test_only_the_web_is_opened(url: str) -> None:
     agent, _ = await browsing(lambda _: page(""))
     assert "protocol is blocked" in await agent("navigate", url=url)
