@@ -72,6 +72,14 @@ themselves outside of MCP servers.
 
 """
 
+_PLAYWRIGHT = """## playwright-mcp, playwright-mcp-ref
+
+The tools of `@playwright/mcp` 0.0.83, which name elements by `target`, and of 0.0.68, which name them by `ref`: the
+schemas of all tools of a world together decide which are meant. They share the browser of `playwright-toolkit`.
+`browser_evaluate`, `browser_run_code` and `browser_take_screenshot` are imagined, or refused where there is no model.
+
+"""
+
 _SHORT_TABLE = """| binding | tool | arguments |
 |---|---|---|
 """
@@ -119,8 +127,15 @@ def document() -> str:
         parts.append("")
     common = [one for one in known if one.toolkit == "common"]
     servers = [one for one in known if one.engine == "toolkits" and one not in common]
-    browser = [one for one in known if one.engine == "browser"]
-    for text, tools in ((_SERVERS, servers), (_COMMON, common), (_BROWSER, browser)):
+    browser = [one for one in known if one.toolkit == "playwright-toolkit"]
+    playwright = [one for one in known if one.engine == "web" and one not in browser]
+    sections = (
+        (_SERVERS, servers),
+        (_COMMON, common),
+        (_BROWSER, browser),
+        (_PLAYWRIGHT, playwright),
+    )
+    for text, tools in sections:
         rows = "\n".join(map(_short_row, tools))
         parts.append(f"{text}{_SHORT_TABLE}{rows}\n")
     parts.append(_USUAL + "".join(map(_usual_row, USUAL_NAMES)))

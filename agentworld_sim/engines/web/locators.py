@@ -33,7 +33,7 @@ class _Candidate:
     is_text: bool
 
 
-def quoted(text: str, quote: str = "'") -> str:
+def js_string(text: str, quote: str = "'") -> str:
     """`text` as JavaScript writes it."""
     inner = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
     return quote + inner.replace(quote, "\\" + quote) + quote
@@ -66,11 +66,15 @@ class Locators:
         if element.tag not in ("input", "textarea", "select"):
             roles = ("button", "checkbox", "radio", "link")
             around = (
-                one for one in element.chain() if one.tag in _INTERACTIVE or one.get("role") in roles
+                one
+                for one in element.chain()
+                if one.tag in _INTERACTIVE or one.get("role") in roles
             )
             element = next(around, element)
         found = self._best(element, no_text=False, nested=False)
-        return f"locator({quoted(_path(element))})" if found is None else found[1]
+        return (
+            f"locator({js_string(_path(self._document, element))})" if found is None else found[1]
+        )
 
     def visible_text(self, text: str) -> list[Element]:
         """The visible elements that `getByText` finds."""
@@ -80,7 +84,9 @@ class Locators:
         if element.tag in ("html", "body"):
             return 530, f"locator('{element.tag}')"
         best: tuple[int, str] | None = None
-        candidates = [one for one in self._candidates(element, nested) if not (no_text and one.is_text)]
+        candidates = [
+            one for one in self._candidates(element, nested) if not (no_text and one.is_text)
+        ]
         for one in sorted(candidates, key=lambda one: one.score):
             if element not in one.elements:
                 continue
@@ -91,7 +97,11 @@ class Locators:
                 continue
             best = min(best or (1 << 31, ""), (one.score + _NTH, one.code + _nth(at)))
             for parent in () if nested else list(element.chain())[1:]:
-                inside = [other for other in one.elements if parent in other.chain() and other is not parent]
+                inside = [
+                    other
+                    for other in one.elements
+                    if parent in other.chain() and other is not parent
+                ]
                 if len(inside) > 1:
                     continue
                 above = self._best(parent, no_text=one.is_text, nested=True)
@@ -101,11 +111,15 @@ class Locators:
 
     def _candidates(self, element: Element, nested: bool) -> Iterator[_Candidate]:
         role, tag, name = self._tree.role_of(element), element.tag, element.get("name")
+        role = "" if role == "generic" else role
         for label in self._labels(element):
-            yield from self._texts(140, "getByLabel({})", label, self._labelled)
+            yield from self._texts(140, "getByLabel({})", label, self._with_label)
         if tag in ("input", "textarea") and element.get("placeholder"):
             yield from self._texts(
-                120, "getByPlaceholder({})", element.get("placeholder"), self._attribute("placeholder")
+                120,
+                "getByPlaceholder({})",
+                element.get("placeholder"),
+                self._attribute("placeholder"),
             )
         if _PLAIN_ID.fullmatch(element.get("id")):
             css = f"#{element.get('id')}"
@@ -114,7 +128,9 @@ class Locators:
             yield _Candidate(510, f"getByRole('{role}')", self._of_role(role), is_text=False)
         if name and tag in ("button", "form", "fieldset", "input", "output", "select", "textarea"):
             css = f"{tag}[name={json.dumps(name)}]"
-            yield _Candidate(520, f"locator({quoted(css)})", self._attribute("name")(name, True), False)
+            yield _Candidate(
+                520, f"locator({js_string(css)})", self._attribute("name")(name, True), False
+            )
         same = [one for one in self._document.elements if one.tag == tag]
         yield _Candidate(530, f"locator('{tag}')", same, is_text=False)
         if tag == "select":
@@ -122,7 +138,9 @@ class Locators:
         if title := element.get("title"):
             yield self._exact(200, "getByTitle({})", title, self._attribute("title"))
         if tag in ("img", "input", "area") and element.get("alt"):
-            yield from self._texts(160, "getByAltText({})", element.get("alt"), self._attribute("alt"))
+            yield from self._texts(
+                160, "getByAltText({})", element.get("alt"), self._attribute("alt")
+            )
         text = _normal(self._shown_text(element))
         if text and not nested:
             if len(text) <= _LONGEST:
@@ -138,7 +156,11 @@ class Locators:
         if role and label:
             code = f"getByRole('{role}', {{ name: {{}} }})"
             yield from self._texts(
-                100, code, label, lambda text, exact: self._named(role, text, exact), len(role) + 9
+                100,
+                code,
+                label,
+                lambda text, exact: self._with_name(role, text, exact),
+                len(role) + 9,
             )
 
     def _texts(
@@ -154,19 +176,32 @@ class Locators:
             yield self._loose(score - bonus, code, alternative, find, more)
 
     def _exact(
-        self, score: int, code: str, text: str, find: Callable[[str, bool], list[Element]], more: int = 0
+        self,
+        score: int,
+        code: str,
+        text: str,
+        find: Callable[[str, bool], list[Element]],
+        more: int = 0,
     ) -> _Candidate:
         joined = code.replace("{} }", "{}, exact: true }")
-        written = quoted(text) if joined != code else f"{quoted(text)}, {{ exact: true }}"
+        written = js_string(text) if joined != code else f"{js_string(text)}, {{ exact: true }}"
         elements = find(text, True)
         return _Candidate(
-            score + 5 + _penalty(text, more), joined.replace("{}", written), elements, is_text=score != 140
+            score + 5 + _penalty(text, more),
+            joined.replace("{}", written),
+            elements,
+            is_text=score != 140,
         )
 
     def _loose(
-        self, score: int, code: str, text: str, find: Callable[[str, bool], list[Element]], more: int = 0
+        self,
+        score: int,
+        code: str,
+        text: str,
+        find: Callable[[str, bool], list[Element]],
+        more: int = 0,
     ) -> _Candidate:
-        written = code.replace("{}", quoted(text))
+        written = code.replace("{}", js_string(text))
         is_text = not code.startswith(("getByLabel", "getByPlaceholder"))
         return _Candidate(score + _penalty(text, more), written, find(text, False), is_text)
 
@@ -179,7 +214,7 @@ class Locators:
             ]
         return self._elements_of[role]
 
-    def _named(self, role: str, text: str, exact: bool) -> list[Element]:
+    def _with_name(self, role: str, text: str, exact: bool) -> list[Element]:
         return [one for one in self._of_role(role) if _fits(self._tree.name_of(one), text, exact)]
 
     def _labels(self, element: Element) -> list[str]:
@@ -189,7 +224,7 @@ class Locators:
         found += [_normal(self._shown_text(one)) for one in named]
         return [one for one in found if one]
 
-    def _labelled(self, text: str, exact: bool) -> list[Element]:
+    def _with_label(self, text: str, exact: bool) -> list[Element]:
         return [
             one
             for one in self._document.elements
@@ -268,19 +303,15 @@ def _cut(text: str, longest: int) -> str:
     return found[1].rstrip() if found else ""
 
 
-def _path(element: Element) -> str:
-    """A CSS path to an element, for what nothing else names."""
+def _path(document: Document, element: Element) -> str:
+    """The shortest CSS path to an element from below, for what nothing else names."""
     steps: list[str] = []
     for one in element.chain():
-        if one.tag in ("html", "body"):
-            steps.append(one.tag)
-            break
-        if _PLAIN_ID.fullmatch(one.get("id")):
-            steps.append(f"#{one.get('id')}")
-            break
         siblings = list(one.parent.elements) if one.parent is not None else [one]
         same = [other for other in siblings if other.tag == one.tag]
-        steps.append(one.tag if same[0] is one else f"{one.tag}:nth-child({siblings.index(one) + 1})")
-    return " > ".join(reversed(steps))
-
-
+        place = "" if same[0] is one else f":nth-child({siblings.index(one) + 1})"
+        is_named = _PLAIN_ID.fullmatch(one.get("id"))
+        steps.insert(0, f"#{one.get('id')}" if is_named else f"{one.tag}{place}")
+        if document.select(" > ".join(steps)) == [element]:
+            break
+    return " > ".join(steps)
