@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import UsageError
+from agentworld_sim.extras import require
 from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
@@ -62,6 +63,7 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
     if scenario.sites:
+        require("jinja2", extra="browser")
         from agentworld_sim.sites.site_internet import check_sites, first_records
 
         check_sites(scenario)
@@ -250,6 +252,7 @@ def internet_of(scenario: Scenario) -> Internet | None:
     """The internet of a scenario's worlds; `None` where it has no sites."""
     if not scenario.sites:
         return None
+    require("jinja2", extra="browser")
     from agentworld_sim.sites.site_internet import scenario_internet
 
     return scenario_internet(scenario)

@@ -362,6 +362,17 @@ class SiteApplication:
         return {key: {"url": visit.request.url[:MAX_URL], "message": message}}
 
 
+def noted_requests(values: Mapping[str, Any], site: str | None = None) -> list[Mapping[str, Any]]:
+    """The forms that the sites of a world accepted, or one of them, in their order: `method`, `url`, `fields`
+    (name and text), `status`, `user`."""
+    found = [
+        (path.rpartition("/")[2], one)
+        for path, one in values.items()
+        if path.startswith(ROOT if site is None else f"{ROOT}{site}/") and path.split("/")[2] == "request"
+    ]
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+
 def _cookies(request: WebRequest) -> dict[str, str]:
     pairs = (one.partition("=") for one in (request.header("cookie") or "").split(";"))
     return {name.strip(): value.strip() for name, _, value in pairs}
