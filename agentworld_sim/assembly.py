@@ -243,7 +243,9 @@ def _web(setup: EngineSetup) -> Engine:
         from agentworld_sim.engines.web import WebEngine
 
         scenario = setup.scenario
-        return WebEngine(setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path)
+        return WebEngine(
+            setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path
+        )
 
     return LateEngine("web", make)
 

@@ -87,7 +87,9 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         title = f"the page {goal.page}" + (f" contains {goal.contains!r}" if goal.contains else "")
         reason = await _page_problem(world, goal, at)
     elif isinstance(goal, NothingElseGoal):
-        title = "nothing else changed" + (f" besides {', '.join(goal.besides)}" if goal.besides else "")
+        title = "nothing else changed" + (
+            f" besides {', '.join(goal.besides)}" if goal.besides else ""
+        )
         reason = await _else_changed(world, goal, at)
     else:
         title = f"{goal.unchanged}: unchanged"
@@ -153,7 +155,7 @@ async def _request_problem(world: World, goal: RequestGoal, at: WorldRef) -> str
 
     noted = noted_requests((await world.state(at)).values, goal.site)
     path = SitePath(goal.request)
-    there = [one for one in noted if path.match(urlsplit(one["url"]).path)]
+    there = [one for one in noted if path.match(urlsplit(str(one["url"])).path)]
     if not there:
         return "no form was accepted there"
     for one in there:
@@ -200,7 +202,12 @@ async def _else_changed(world: World, goal: NothingElseGoal, at: WorldRef) -> st
             if any(one.deleted is not None and _has(before, one.deleted) for one in own):
                 continue
         else:
-            free = {name for one in own if one.changed and _has(before, one.where) for name in one.changed}
+            free = {
+                name
+                for one in own
+                if one.changed and _has(before, one.where)
+                for name in one.changed
+            }
             names = {name for name in {**before, **after} if before.get(name) != after.get(name)}
             if all(name in free or f"{change.table}.{name}" in goal.besides for name in names):
                 continue
