@@ -93,8 +93,6 @@ class FieldRule(Strict):
 
     name: Name | None = None
     """The parameter's name; by default the last part of the field's, so `submission[title]` is `:title`."""
-    label: str = ""
-    """What messages call it."""
     required: bool = False
     """Whether it must say something."""
     max: Positive | None = None
