@@ -8,7 +8,14 @@ from agentworld_sim import Scenario, World
 from agentworld_sim.goals import check_goals
 from tests.sites.test_forum_in_a_browser import Browser
 
-SNIPPETS = Path(__file__).parents[2] / "docs/snippets/sites"
+DOCS = Path(__file__).parents[2] / "docs"
+SNIPPETS = DOCS / "snippets/sites"
+
+
+def test_the_guide_shows_its_files_as_they_are() -> None:
+    guide = (DOCS / "guides/sites.md").read_text("utf-8")
+    for file in SNIPPETS.iterdir():
+        assert f"```yaml\n{file.read_text('utf-8')}```" in guide, file.name
 
 
 async def test_the_guides_task_can_be_done() -> None:
