@@ -42,9 +42,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)(?::([a-z]+))?\}")
 """`{name}` and `{name:kind}` in paths, names of fields and addresses."""
 
-_RESERVED = frozenset(
-    "site user path query form flash pages status message now data page_number".split()
-)
+_RESERVED = frozenset("site user path query form flash pages status message now".split())
 """What every template knows; no row can be called so."""
 
 
@@ -365,23 +363,30 @@ class SiteEntry(Strict):
                 raise KeyedProblems([(("site",), str(error))]) from None
         return self
 
-    def read(self, base: Path | None) -> Site | None:
-        """The site that it names, with its file beside `base`; `None` for the one that is made from the tables.
+    def with_definition(self, base: Path | None) -> Self:
+        """The entry with the site itself instead of its file beside `base`.
 
         Raises:
             ScenarioError: the file cannot be read, or is invalid.
         """
+        if self.file is None or base is None:
+            return self
+        return self.model_copy(update={"file": None, "definition": Site.load(base / self.file)})
+
+    def to_site(self) -> Site | None:
+        """The site; `None` for the one that is made from the tables.
+
+        Raises:
+            ScenarioError: there is only the name of its file.
+        """
         if self.site == ADMIN:
             return None
         if self.file is not None:
-            if base is None:
-                raise ScenarioError(
-                    f"the site {self.file!r} is beside the scenario's file, and it was read from none."
-                    " Load the scenario from its file, or write the site under `definition`."
-                )
-            site = Site.load(base / self.file)
-        else:
-            site = self.definition or shipped_site(self.site or "")
+            raise ScenarioError(
+                f"the site {self.file!r} is beside the scenario's file, and it was read from none."
+                " Load the scenario from its file, or write the site under `definition`."
+            )
+        site = self.definition or shipped_site(self.site or "")
         if self.hosts is None:
             return site
         return site.model_copy(update={"hosts": self.hosts})

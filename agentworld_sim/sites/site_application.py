@@ -103,6 +103,7 @@ class SiteApplication:
                 response = self._error(visit, refusal)
             except UsageError as error:
                 # A statement or a template fails: the site's fault, not the visitor's.
+                records.undo()
                 visit.changes = self._problem(visit, str(error))
                 response = self._error(visit, _Refusal(500))
         if request.method == "HEAD":
@@ -196,7 +197,7 @@ class SiteApplication:
                         made = result.new_records[0]
                         parameters |= {f"new_{name}": one for name, one in made.items()}
             except RecordConflict:
-                records.changes.clear()
+                records.undo()
                 errors = {"": "This cannot be saved: it contradicts what is there."}
         if errors:
             return self._show_again(visit, names, values, errors)
@@ -295,7 +296,7 @@ class SiteApplication:
             except (KeyError, TypeError) as error:
                 raise TemplateFailure(f"`json` of {route.pattern}: there is no {error}") from None
             return WebResponse(status, body.encode(), (("content-type", _JSON), *visit.headers))
-        context |= {"data": route.data, "form": form, **route.data}
+        context |= {"form": form, **route.data}
         return self._page(visit, route.page or "", context, status)
 
     def _page_of(
@@ -348,7 +349,7 @@ class SiteApplication:
             body = json.dumps({"error": refusal.message or phrase})
             return WebResponse(status, body.encode(), (("content-type", _JSON), *visit.headers))
         if _ERROR_PAGE in self.site.templates and status not in (302, 414):
-            about: dict[str, Any] = {"user": visit.user, "now": "", "form": FormData(), "data": {}}
+            about: dict[str, Any] = {"user": visit.user, "now": "", "form": FormData()}
             about |= self._parameters(
                 visit, self.site.routes[0].model_copy(update={"query": {}}), {}
             )
