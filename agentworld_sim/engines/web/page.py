@@ -100,6 +100,10 @@ class Page:
         """The accessible name."""
         return self._tree.names.name_of(element).text
 
+    def is_hidden(self, element: Element) -> bool:
+        """Whether it is there for nobody, or not for people who hear the page."""
+        return bool(self._tree.styles.hidden[element.index])
+
     def is_visible(self, element: Element) -> bool:
         """Whether it takes room on the screen."""
         return self._tree.boxes.is_visible(element)
