@@ -140,7 +140,9 @@ class Locators:
         if text and len(text) <= _LONGEST and not nested:
             yield self._text(185, text, True)
         if text:
-            yield from self._filtered(530, f"locator('{tag}')", self._of_tag(tag), text, nested)
+            yield from self._by_inner_text(
+                530, f"locator('{tag}')", self._of_tag(tag), text, nested
+            )
         name = self._tree.name_of(element).strip() if role else ""
         if name:
             yield self._role(105, role, name, True)
@@ -148,7 +150,7 @@ class Locators:
                 yield self._role(100 - bonus, role, short, False)
         elif role:
             own = f"getByRole('{role}')"
-            yield from self._filtered(510, own, lambda: self._of_role(role), text, nested)
+            yield from self._by_inner_text(510, own, lambda: self._of_role(role), text, nested)
 
     def _plain(self, element: Element, role: str) -> Iterator[_Candidate]:
         """What names an element without its texts."""
@@ -209,7 +211,7 @@ class Locators:
         find = lambda: [one for one in every if _fits(one.get(name), value, exact)]
         return _Candidate((score,), code, find, is_text)
 
-    def _filtered(
+    def _by_inner_text(
         self, score: int, code: str, find: Find, text: str, nested: bool
     ) -> Iterator[_Candidate]:
         """Elements of a kind by the text in them."""
