@@ -42,6 +42,8 @@ _MAKES_OF_TYPE = {
     "number": Between | After | Times | OneOf | Sql,
     "text": OneOf | Pattern | Name | Sql,
 }
+_CHANGING = set("random randomblob current_date current_time current_timestamp".split())
+"""Functions of SQL that say something else each time."""
 _COMPARISONS = ("equal", "at_least", "at_most")
 
 
@@ -263,15 +265,22 @@ def _path_problems(path: str, of: Column, table: str, tables: Tables) -> Iterato
             yield f"the path {path!r} leads to a {column.type}, and the column is a {of.type}."
 
 
+def _authorise(action: int, _table: str | None, name: str | None, *_: str | None) -> int:
+    changing = action == sqlite3.SQLITE_FUNCTION and name in _CHANGING
+    return sqlite3.SQLITE_DENY if changing else sqlite3.SQLITE_OK
+
+
 def _sql_problems(schema: FictionSchema) -> Iterator[str]:
     with closing(sqlite3.connect(":memory:")) as connection:
+        connection.set_authorizer(_authorise)
 
-        def problems(where: str, *statements: str) -> Iterator[str]:
-            for statement in statements:
-                try:
-                    connection.execute(statement)
-                except (sqlite3.Error, sqlite3.Warning) as error:
-                    yield f"{where}: {error}, in: {statement}."
+        def problems(where: str, statement: str) -> Iterator[str]:
+            try:
+                connection.execute(statement)
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                yield f"{where}: {error}, in: {statement}."
+            if "'now'" in statement.lower():
+                yield f"{where}: 'now' is another day each time; the schema's `today` is {schema.today}."
 
         for table in schema.tables:
             for name in (table.name, table.key, *(column.name for column in table.columns)):
