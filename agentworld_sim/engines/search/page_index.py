@@ -6,7 +6,9 @@ import random
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from itertools import islice
+from threading import Lock
 from typing import NamedTuple, cast
 
 from agentworld_sim.engines.search.web_page import Cell, PageKind, WebPage
@@ -35,6 +37,8 @@ create virtual table page_words using fts5(
   title, teaser, text, content='page', content_rowid='number', tokenize='{_TOKENIZER}');
 insert into page_words (page_words, rank) values ('rank', 'bm25(6.0, 2.0, 1.0)');
 """
+Accept = Callable[[WebPage], bool]
+
 _COLUMNS = "url, title, text, kind, date, teaser"
 
 STOP_WORDS = frozenset(
@@ -78,9 +82,14 @@ def _read(query: str) -> _Query:
             phrases.append(" ".join(found))
         else:
             words += found
-    unique = dict.fromkeys(word.casefold() for word in words)
-    kept = [word for word in unique if word not in STOP_WORDS]
-    return _Query(kept[:WORDS], phrases[:WORDS], [one for one in without if one][:WORDS], host)
+    kept = list(words_of(" ".join(words)))[:WORDS]
+    return _Query(kept, phrases[:WORDS], [one for one in without if one][:WORDS], host)
+
+
+def words_of(text: str) -> dict[str, None]:
+    """The words of a text that tell something, in order, each once."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return {word: None for word in words if word not in STOP_WORDS}
 
 
 class PageIndex:
@@ -118,11 +127,8 @@ class PageIndex:
 
     @cached_property
     def _count(self) -> int:
-        return self._db.execute("select count(*) from page").fetchone()[0]
-
-    @cached_property
-    def _terms(self) -> _Terms:
-        return _Terms(self._db)
+        # The numbers are without gaps.
+        return self._db.execute("select coalesce(max(number), 0) from page").fetchone()[0]
 
     def page(self, url: str) -> WebPage | None:
         """The page at exactly this URL, with its cells in order."""
@@ -151,9 +157,9 @@ class PageIndex:
         return [url for (url,) in found]
 
     def search(
-        self, query: str, limit: int = 10, accept: Callable[[WebPage], bool] = lambda page: True
+        self, query: str, limit: int = 10, accept: Accept = lambda page: True
     ) -> list[WebPage]:
-        """The pages that a search engine shows for what a user typed, without their cells, best first.
+        """What a search engine shows for what a user typed: pages without their cells, best first.
 
         Words may stand on a page, `"a phrase"` must, `-word` must not, `site:host` must be its host. About two
         of ten results are less to the point, as in any search engine: others that have some of the words, and
@@ -166,20 +172,21 @@ class PageIndex:
         """
         asked = _read(query)
         numbers = self._ranked(asked, 4 * limit)
-        if not numbers:
-            return []
-        drawn = random.Random(f"results/{self._count}/{asked}")
-        if not (asked.host or asked.phrases or asked.without):
+        if numbers and not (asked.host or asked.phrases or asked.without):
+            drawn = random.Random(f"results/{self._count}/{asked}")
             numbers = _mixed(numbers, limit, drawn)
             numbers += (drawn.randint(1, self._count) for _ in range(2 * limit))
-        found: list[WebPage] = []
-        for number in dict.fromkeys(numbers):
-            page = self._load(number)
-            if accept(page):
-                found.append(page)
-            if len(found) == limit:
-                break
-        return found
+        return self._first(numbers, limit, accept)
+
+    def hits(
+        self, query: str, limit: int = 10, accept: Accept = lambda page: True
+    ) -> list[WebPage]:
+        """The same with nothing but what was asked for."""
+        return self._first(self._ranked(_read(query), 4 * limit), limit, accept)
+
+    def _first(self, numbers: Iterable[int], limit: int, accept: Accept) -> list[WebPage]:
+        pages = filter(accept, map(self._load, dict.fromkeys(numbers)))
+        return list(islice(pages, limit))
 
     def _load(self, number: int) -> WebPage:
         row = self._db.execute(
@@ -211,7 +218,7 @@ class PageIndex:
     def _telling(self, words: Sequence[str]) -> list[str]:
         """The words by which pages are looked up, the rarest first: without those that stand on no page, and
         without the frequent ones."""
-        counts = ((self._terms.count(word), word) for word in words)
+        counts = ((self._pages_with(word), word) for word in words)
         found: list[str] = []
         postings = 0
         for count, word in sorted(one for one in counts if one[0]):
@@ -222,35 +229,37 @@ class PageIndex:
             found.append(word)
         return found
 
-
-class _Terms:
-    """On how many pages a word stands. What a word is to the index, only its tokenizer knows."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._pages = connection
-        # A table of the connection's own: the database may be immutable. Two indexes may share a connection.
-        connection.execute(
+    def _pages_with(self, word: str) -> int:
+        """On how many pages a word stands."""
+        # A table of the connection's own: the database may be immutable.
+        self._db.execute(
             "create virtual table if not exists temp.page_terms using fts5vocab('main', 'page_words', 'row')"
         )
-        self._words = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._words.execute(f"create virtual table words using fts5(word, tokenize='{_TOKENIZER}')")
-        self._words.execute("create virtual table terms using fts5vocab(words, instance)")
-        self._counts: dict[str, int] = {}
+        statement = "select doc from temp.page_terms where term = ?"
+        counts = (next(self._db.execute(statement, (term,)), (0,))[0] for term in _terms_of(word))
+        return min(counts, default=0)
 
-    def count(self, word: str) -> int:
-        if word not in self._counts:
-            self._counts[word] = min(map(self._pages_with, self._terms_of(word)), default=0)
-        return self._counts[word]
 
-    def _terms_of(self, word: str) -> list[str]:
-        self._words.execute("insert into words (rowid, word) values (1, ?)", (word,))
-        found = [term for (term,) in self._words.execute("select term from terms")]
-        self._words.execute("delete from words")
-        return found
+@cache
+def _tokenizer() -> sqlite3.Connection:
+    """What a word is to an index, only the tokenizer of an index can tell."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.execute(f"create virtual table words using fts5(word, tokenize='{_TOKENIZER}')")
+    connection.execute("create virtual table terms using fts5vocab(words, instance)")
+    return connection
 
-    def _pages_with(self, term: str) -> int:
-        found = self._pages.execute("select doc from temp.page_terms where term = ?", (term,))
-        return next(found, (0,))[0]
+
+_tokenizing = Lock()
+
+
+@lru_cache(maxsize=16_384)
+def _terms_of(word: str) -> tuple[str, ...]:
+    with _tokenizing:
+        words = _tokenizer()
+        words.execute("insert into words (rowid, word) values (1, ?)", (word,))
+        found = tuple(term for (term,) in words.execute("select term from terms"))
+        words.execute("delete from words")
+    return found
 
 
 def _mixed(numbers: Sequence[int], limit: int, drawn: random.Random) -> list[int]:
