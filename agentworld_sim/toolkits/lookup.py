@@ -21,6 +21,7 @@ from agentworld_sim.toolkits import (
     model_context_protocol,
     plain,
     search_services,
+    web_search,
 )
 from agentworld_sim.toolkits.fitting import (
     arguments_of,
@@ -55,6 +56,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "time": model_context_protocol.TIME_TOOLS,
     "common": plain.COMMON_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
+    "search": web_search.TOOLS,
     **search_services.TOOLKITS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
