@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
@@ -31,6 +31,7 @@ from agentworld_sim.types.tools import Route, ToolSpec
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell import Machine, ShellLimits
     from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.relational.base_data import BaseData
 
 
 def new_world(
@@ -59,8 +60,33 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     if entries:
         tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
     declared = [one for control in scenario.controls for one in control.to_data()]
-    values = {DECLARED: declared} if declared else {}
+    values: dict[str, Any] = {DECLARED: declared} if declared else {}
+    values |= _internet(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
+
+
+def _internet(scenario: Scenario) -> dict[str, Any]:
+    """What the search engine reads: the pages of the fictional world by their hash, and the scenario's own."""
+    values: dict[str, Any] = {
+        f"search/page/{url}": page.model_dump(mode="json") for url, page in scenario.pages.items()
+    }
+    if scenario.fiction is not None:
+        from agentworld_sim.fiction.page_base import fiction_base
+
+        recipe = scenario.fiction.recipe()
+        content = fiction_base(recipe).content
+        values["search/base"] = {"recipe": asdict(recipe), "content": content}
+        if scenario.fiction.withheld:
+            values["search/withheld"] = [list(one) for one in scenario.fiction.withheld]
+    return values
+
+
+def open_base(named: Mapping[str, Any]) -> BaseData:
+    """The base data that a world's state names; on another machine it is built again from its recipe."""
+    from agentworld_sim.fiction.page_base import fiction_base
+    from agentworld_sim.fiction.recipe import FictionRecipe
+
+    return fiction_base(FictionRecipe(**named["recipe"]), named["content"])
 
 
 def model_for(

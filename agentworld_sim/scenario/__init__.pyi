@@ -1,4 +1,5 @@
 from ._content import (
+    AnswerGoal as AnswerGoal,
     Base64File as Base64File,
     CommandGoal as CommandGoal,
     CopiedFile as CopiedFile,
@@ -19,6 +20,10 @@ from ._control_files import (
 from ._instruction import (
     CompiledInstruction as CompiledInstruction,
     compile_instruction as compile_instruction,
+)
+from ._internet import (
+    FictionSpec as FictionSpec,
+    PageSpec as PageSpec,
 )
 from ._profiles import (
     ControlProfile as ControlProfile,

@@ -53,6 +53,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "sqlite": model_context_protocol.SQLITE_TOOLS,
     "time": model_context_protocol.TIME_TOOLS,
     "common": plain.COMMON_TOOLS,
+    "answer": plain.ANSWER_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
