@@ -21,7 +21,7 @@ from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer,
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.world_history import record_of_world
-from agentworld_sim.scenario import Scenario, stored_text
+from agentworld_sim.scenario import Scenario, stored_text, withheld_values
 from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import hash_ref
@@ -66,9 +66,10 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
 
 
 def _internet(scenario: Scenario) -> dict[str, Any]:
-    """What the search engine reads: the pages of the fictional world by their hash, and the scenario's own."""
+    """What the search engine reads: the pages of the fictional world by their hash, the scenario's own, and the
+    values that no search result may show."""
     values: dict[str, Any] = {
-        f"search/page/{url}": page.model_dump(mode="json") for url, page in scenario.pages.items()
+        f"search/page/{url}": page.model_dump() for url, page in scenario.pages.items()
     }
     if scenario.fiction is not None:
         from agentworld_sim.fiction.page_base import fiction_base
@@ -76,8 +77,8 @@ def _internet(scenario: Scenario) -> dict[str, Any]:
         recipe = scenario.fiction.recipe()
         content = fiction_base(recipe).content
         values["search/base"] = {"recipe": asdict(recipe), "content": content}
-        if scenario.fiction.withheld:
-            values["search/withheld"] = [list(one) for one in scenario.fiction.withheld]
+    if withheld := withheld_values(scenario.goals):
+        values["search/withheld"] = withheld
     return values
 
 

@@ -81,7 +81,7 @@ def build(
     **fields: Any,
 ) -> None:
     """Make worlds: their facts, checked against every rule, and their pages."""
-    from agentworld_sim.fiction.families import family_names
+    from agentworld_sim.fiction.schema_files import family_names
     from agentworld_sim.synthesis.world_set import WorldSet, recipes_of
 
     recipes = recipes_of(families or family_names(), worlds, seed, **fields)

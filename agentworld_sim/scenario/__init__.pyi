@@ -12,6 +12,7 @@ from ._content import (
     TextFile as TextFile,
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
+    withheld_values as withheld_values,
 )
 from ._control_files import (
     read_controls as read_controls,

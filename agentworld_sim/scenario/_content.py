@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, cast
 
 from pydantic import (
@@ -244,6 +244,8 @@ class AnswerGoal(Strict):
     """How the cells of the other columns are compared."""
     at_least: Annotated[float, Field(gt=0, le=1)] = 1.0
     """The F1 of the items that the answer must reach."""
+    withheld: bool = True
+    """Whether no result of a search shows the values of columns that are not unique: the agent must open pages."""
 
     def gold(self) -> GoldTable:
         """The right table.
@@ -271,6 +273,19 @@ class AnswerGoal(Strict):
         except UsageError as error:
             raise KeyedProblems([((), str(error))]) from None
         return self
+
+
+def withheld_values(goals: Iterable[Strict]) -> list[str | int | float]:
+    """What results of a search must not show, because it is the answer."""
+    values = (
+        value
+        for goal in goals
+        if isinstance(goal, AnswerGoal) and goal.withheld
+        for row in goal.rows
+        for name, value in zip(goal.answer, row, strict=True)
+        if name not in goal.unique
+    )
+    return list(dict.fromkeys(values))
 
 
 def _goal_form(value: object) -> str | None:

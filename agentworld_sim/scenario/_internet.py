@@ -24,14 +24,9 @@ class FictionSpec(Strict):
     """Whether things have invented names, or such as an agent may know."""
     inconsistency: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The chance of a fact that one page says otherwise than the others."""
-    withheld: Annotated[
-        tuple[tuple[str, int | str, str], ...],
-        Field(strict=False),
-    ] = ()
-    """The facts that no result of a search shows, because they are the answer: table, key and column of each."""
-
     def recipe(self) -> FictionRecipe:
-        return FictionRecipe(**self.model_dump(exclude={"withheld"}))
+        """What the world follows from."""
+        return FictionRecipe(**dict(self))
 
 
 def _address(url: str) -> str:

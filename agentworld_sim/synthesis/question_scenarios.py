@@ -33,7 +33,7 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
         "instruction": TASK.format(question=question["text"], columns=columns),
         "seed": recipe.seed,
         "tools": list(TOOLS),
-        "fiction": {**world, "withheld": question["withheld"]},
+        "fiction": world,
         "goals": [
             {
                 "answer": question["columns"],

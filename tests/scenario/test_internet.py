@@ -31,7 +31,6 @@ def test_a_fictional_world_is_part_of_what_a_scenario_is() -> None:
         ("fiction: {family: products, inconsistency: 2}", "fiction.inconsistency: found 2"),
         ("fiction: {family: products, names: fake}", "fiction.names: found 'fake'"),
         ("fiction: {seed: 1}", "fiction.family: required"),
-        ("fiction: {family: products, withheld: [[makers, 1]]}", "fiction.withheld[0]"),
         ("pages: {example.test: {title: a, text: b}}", "allowed: the address of a page"),
         ("pages: {'https://a.test/#b': {title: a, text: b}}", "allowed: the address of a page"),
         ("pages: {'https://a.test/': {text: b}}", "title: required"),
