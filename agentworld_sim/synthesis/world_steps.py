@@ -112,9 +112,7 @@ class _Tools:
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
         self.calls += 1
-        # Each call at the root: the pages do not change, and no history grows.
-        world = self._world
-        return run_sync(world.step(ToolCall(name, arguments))).observation.text
+        return run_sync(self._world.step(ToolCall(name, arguments))).observation.text
 
 
 def _questions(recipe: FictionRecipe, count: int) -> list[FictionQuestion]:
