@@ -20,6 +20,7 @@ from agentworld_sim.toolkits import (
     langchain,
     model_context_protocol,
     plain,
+    web_search,
 )
 from agentworld_sim.toolkits.fitting import (
     arguments_of,
@@ -55,6 +56,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "common": plain.COMMON_TOOLS,
     "answer": plain.ANSWER_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
+    "search": web_search.TOOLS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
 
