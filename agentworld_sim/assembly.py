@@ -266,6 +266,17 @@ def _browser(setup: EngineSetup) -> Engine:
     return LateEngine("browser", make)
 
 
+def _search(setup: EngineSetup) -> Engine:
+    scenario = setup.scenario
+
+    def make() -> Engine:
+        from agentworld_sim.engines.search import SearchEngine
+
+        return SearchEngine(open_base, has_pages=bool(scenario.fiction or scenario.pages))
+
+    return LateEngine("search", make)
+
+
 def _programs(setup: EngineSetup) -> Engine | None:
     path = os.environ.get(PROGRAMS_VARIABLE)
     if not path:
@@ -308,6 +319,7 @@ engines = Registry[Builder](
         "shell": _shell,
         "toolkits": _toolkits,
         "browser": _browser,
+        "search": _search,
         "compiled": _programs,
         "table": _table,
         "model": _model,
@@ -326,7 +338,7 @@ def _builders() -> tuple[Builder, ...]:
 
 def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
     """The engines of a world, in the order in which they are asked: the shell, well-known servers, the
-    browser, those of other packages by name, programs, tables, and the model, if there is one."""
+    browser, the search engine, those of other packages by name, programs, tables, and the model, if there is one."""
     imaginer = None
     if model is not None:
         imaginer = model.imaginer(scenario.to_prompt_context(), scenario.model.limits())

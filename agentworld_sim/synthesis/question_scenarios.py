@@ -10,10 +10,10 @@ from agentworld_sim.fiction.recipe import FictionRecipe
 
 TOOLS = ("search", "answer")
 
-TASK = (
-    "{question}\n\nUse the search tools. Answer with one Markdown table that has exactly these columns:"
-    " {columns}. Hand it in with `submit_answer`, or as your last message."
-)
+TASK = """{question}
+
+Use the search tools. Hand the table in with `submit_answer`, or as your last message.
+"""
 
 
 def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,12 +25,11 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
         question: As the step `questions` of a set keeps it.
     """
     world = {key: one for key, one in asdict(recipe).items() if one not in ("invented", 0.0)}
-    columns = ", ".join(question["columns"])
     return {
         "name": name,
         "description": f"A question about a fictional world ({question['difficulty']['level']}).",
         "domains": ["search"],
-        "instruction": TASK.format(question=question["text"], columns=columns),
+        "instruction": TASK.format(question=question["text"]),
         "seed": recipe.seed,
         "tools": list(TOOLS),
         "fiction": world,
