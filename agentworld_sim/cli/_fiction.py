@@ -16,7 +16,7 @@ from agentworld_sim.cli.command_options import json_option
 if TYPE_CHECKING:
     from agentworld_sim.synthesis.world_set import Step, WorldSet
 
-FOUND_PROBLEMS = 1
+FOUND_PROBLEMS = 4
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 jobs_option = click.option(
@@ -81,9 +81,11 @@ def build(
     **fields: Any,
 ) -> None:
     """Make worlds: their facts, checked against every rule, and their pages."""
-    from agentworld_sim.fiction.schema_files import family_names
+    from agentworld_sim.fiction.schema_files import family_names, read_family
     from agentworld_sim.synthesis.world_set import WorldSet, recipes_of
 
+    for family in families:
+        read_family(family)
     recipes = recipes_of(families or family_names(), worlds, seed, **fields)
     _run(WorldSet.begin(folder, recipes), "build", {}, jobs, as_json)
 
