@@ -41,11 +41,10 @@ class PlanDraws:
         self._aggregates = {one.name: list(self._aggregates_of(one)) for one in self._tables}
 
     def __iter__(self) -> Iterator[QueryPlan]:
-        while any(self._fields.values()):
-            table = self._chance.choice(self._tables)
-            fields = self._fields[table.name]
-            if fields:
-                yield self._plan(table, fields)
+        weights = [len(self._fields[one.name]) for one in self._tables]
+        while any(weights):
+            table = self._chance.choices(self._tables, weights)[0]
+            yield self._plan(table, self._fields[table.name])
 
     def _plan(self, table: Table, fields: Sequence[FieldPath]) -> QueryPlan:
         chance, aggregates = self._chance, self._aggregates[table.name]
@@ -53,14 +52,15 @@ class PlanDraws:
         filters = self._filters(table, fields, chance.choice((1, 1, 2, 2, 3)))
         # What is filtered to one value is no question.
         fixed = {one.field for one in filters if one.comparison == "equal"}
-        free = [one for one in fields if one not in fixed]
+        # Yes and no are in no text that says which, so that nothing could hold them back from a result.
+        free = [one for one in fields if one not in fixed and self._column(table, one).type != "boolean"]
         values = tuple(chance.sample(free, min(len(free), chance.choice((1, 2, 2, 3)))))
         plan = QueryPlan(table=table.name, values=values, filters=filters)
         if shape == "aggregate" and aggregates:
             return replace(plan, values=(*values[:2], chance.choice(aggregates)))
         if shape == "rank":
             by = [one for one in free if self._column(table, one).type in ("integer", "number", "date")]
-            ways = [*by, *aggregates]
+            ways = [*by, *(one for one in aggregates if one.function == "count")]
             if ways:
                 return replace(plan, rank=Rank(chance.choice(ways), chance.random() < 0.6))
         return plan

@@ -23,14 +23,15 @@ from agentworld_sim.fiction.schema import Column, FictionSchema
 
 _LISTS = (
     "Find every {noun} {filters}.",
-    "List all the {nouns} {filters}.",
-    "I need a complete list of the {nouns} {filters}.",
-    "Which are the {nouns} {filters}? Name them all.",
+    "I need a complete list: each {noun} {filters}.",
+    "Name every {noun} {filters}.",
+    "Search for each {noun} {filters}; leave none out.",
 )
 _RANKS = (
-    "Among the {nouns} {filters}, find the one with {rank}.",
-    "Of all {nouns} {filters}, which one has {rank}?",
+    "Take every {noun} {filters}: find the one with {rank}.",
+    "Of all {nouns}, consider each one {filters}. Which one has {rank}?",
 )
+_RANKS_OF_ALL = ("Find the {noun} with {rank}.", "Which {noun} has {rank}?")
 _TABLES = (
     "Answer with one Markdown table with the columns {columns}, a row for each {noun}.",
     "Give the answer as one Markdown table. Its columns are {columns}; each row is one {noun}.",
@@ -43,14 +44,13 @@ def question_text(schema: FictionSchema, plan: QueryPlan, chance: Random) -> str
     """The question; `chance` picks the wording."""
     noun, nouns = schema.table(plan.table).noun
     filters = _both([_filter(schema, plan.table, one) for one in plan.filters])
-    says = chance.choice(_RANKS if plan.rank else _LISTS).format(
+    ways = _LISTS if not plan.rank else _RANKS if filters else _RANKS_OF_ALL
+    says = chance.choice(ways).format(
         noun=noun,
         nouns=nouns,
         filters=filters,
         rank=_rank(schema, plan.table, plan.rank) if plan.rank else "",
     )
-    # A list without filters leaves its place empty.
-    says = says.replace(" .", ".").replace(" ,", ",").replace(" ?", "?")
     table = chance.choice(_TABLES).format(noun=noun, columns=" | ".join(headers(schema, plan)))
     return " ".join([says, table, *_forms(schema, plan)])
 
@@ -72,16 +72,8 @@ def metric_of(schema: FictionSchema, table: str, what: FieldPath | Aggregate) ->
             return CellMetric(metric="number_near", criterion=0.01, preprocess=("extract_number",))
         case "date":
             return CellMetric(preprocess=("norm_date",))
-        case "text" | "boolean":
+        case _:
             return CellMetric(preprocess=("norm_str",))
-
-
-def gold_value(schema: FictionSchema, table: str, what: FieldPath | Aggregate, value: Any) -> Any:
-    """A value as the gold table has it."""
-    count = isinstance(what, Aggregate) and not what.column
-    if not count and _column(schema, table, what).type == "boolean":
-        return "yes" if value else "no"
-    return value
 
 
 def _column(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> Column:
@@ -135,7 +127,7 @@ def _rank(schema: FictionSchema, table: str, rank: Rank) -> str:
 
 
 def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
-    """How values are to be written: units, dates, yes and no."""
+    """How values are to be written."""
     columns = {
         _header(schema, plan.table, one): _column(schema, plan.table, one)
         for one in plan.values
@@ -145,12 +137,12 @@ def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
     types = {column.type for column in columns.values()}
     found += ["Write dates as YYYY-MM-DD."] * ("date" in types)
     found += ["Write numbers as digits alone."] * bool({"integer", "number"} & types)
-    return found + ["Say yes or no."] * ("boolean" in types)
+    return found
 
 
 def _written(column: Column, value: Any) -> str:
     if column.type == "boolean":
-        return "yes" if value else "no"
+        return value  # its phrase chooses by it
     # Years have no separators.
     return f"{value:,}" if isinstance(value, int | float) and abs(value) >= 10_000 else str(value)
 
