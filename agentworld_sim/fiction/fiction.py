@@ -11,7 +11,6 @@ from typing import Any
 
 from agentworld_sim.engines.search.web_page import Cell
 from agentworld_sim.errors import UsageError
-from agentworld_sim.fiction.schema_files import read_family
 from agentworld_sim.fiction.fiction_draft import (
     FictionDraft,
     broken_keys,
@@ -20,6 +19,7 @@ from agentworld_sim.fiction.fiction_draft import (
 )
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.schema import FictionSchema, Row
+from agentworld_sim.fiction.schema_files import read_family
 
 
 @dataclass(frozen=True, slots=True)

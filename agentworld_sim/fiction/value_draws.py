@@ -15,7 +15,6 @@ from agentworld_sim.fiction.makes import (
     After,
     Between,
     Form,
-    Make,
     Name,
     OneOf,
     Pattern,

@@ -30,7 +30,7 @@ _PART = re.compile(
 
 def plain_name(tool: ToolSpec) -> str:
     """A tool's name without that of the server before it, as `SERVER__TOOL` has it."""
-    return tool.name.rpartition("__")[2] if tool.domain == "mcp" else tool.name
+    return tool.name.rpartition("__")[2] if tool.domain in ("mcp", "search") else tool.name
 
 
 def binding_id(binds_to: str) -> str:

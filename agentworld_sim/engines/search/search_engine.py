@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, Literal, Protocol
 from urllib.parse import quote, unquote, urlsplit
@@ -14,6 +15,13 @@ from urllib.parse import quote, unquote, urlsplit
 from agentworld_sim.engines.search.guard import Guard
 from agentworld_sim.engines.search.page_index import PageIndex, host_of, words_of
 from agentworld_sim.engines.search.search_results import SearchResult, result_of
+from agentworld_sim.engines.search.web_dirt import (
+    Dirt,
+    distractors,
+    page_with_dirt,
+    results_with_dirt,
+    spam_page,
+)
 from agentworld_sim.engines.search.web_page import WebPage
 from agentworld_sim.engines.toolkits import TURN_US, ServerValues, tool_behind
 from agentworld_sim.ports import Answer, StepContext
@@ -51,8 +59,17 @@ OpenPages = Callable[[Any], PagesToRead]
 """Opens what the value `search/base` of a state names. It may take long: it is called in a thread."""
 
 
+def _any(page: WebPage) -> bool:
+    return True
+
+
 class NoPage(Exception):
     """There is nothing at an address; what a browser would say of it."""
+
+    def __init__(self, told: str, *, status: int = 0) -> None:
+        super().__init__(told)
+        self.status = status
+        """What the host answers, 404; 0 where there is no such host."""
 
 
 class SearchEngine:
@@ -125,12 +142,14 @@ class SearchSession:
     def _observe(
         self, found: KnownTool, context: StepContext, kept: ServerValues, base: PageIndex | None
     ) -> Observation:
+        conditions = Conditions.of(context.state.values)
         turn = SearchTurn(
             kept=kept,
             clock_us=context.state.clock_us,
             seed=context.seed,
             name=context.call.name,
-            offline=Conditions.of(context.state.values).offline,
+            offline=conditions.offline,
+            dirt=conditions.web,
             indexes=tuple(one for one in (self._own, base) if one is not None),
         )
         arguments = arguments_of(context.tool.binds_to, context.call.arguments)
@@ -172,29 +191,41 @@ class SearchTurn:
     """Whether no host can be reached."""
     indexes: tuple[PageIndex, ...]
     """The pages: the world's own first, then those that worlds share."""
+    dirt: Dirt = ()
+    """What is wrong with this call's results and pages."""
 
-    def results(self, queries: Sequence[str], limit: int = 10) -> list[list[SearchResult]]:
-        """What all queries of the call find, without what the world withholds: a page that would show it is
-        replaced by the next."""
+    def results(
+        self, queries: Sequence[str], limit: int = 10, fits: Callable[[WebPage], bool] = _any
+    ) -> list[list[SearchResult]]:
+        """What all queries of the call find, of the pages that fit, without what the world withholds: a page that
+        would show it is replaced by the next."""
         guard = Guard(self.kept.get("withheld", ()), queries)
-        return [self._results(query, limit, guard) for query in queries]
+        return [self._results(query, limit, guard, fits) for query in queries]
 
-    def _results(self, query: str, limit: int, guard: Guard) -> list[SearchResult]:
+    def _results(
+        self, query: str, limit: int, guard: Guard, fits: Callable[[WebPage], bool]
+    ) -> list[SearchResult]:
         words = words_of(query).keys()
         found: dict[str, SearchResult] = {}
         orders: list[list[WebPage]] = []
 
         def accept(page: WebPage) -> bool:
-            result = None if page.url in found else result_of(page, words, guard)
+            known = page.url in found or not fits(page)
+            result = None if known else result_of(page, words, guard)
             if result is not None:
                 found[page.url] = result
             return result is not None
 
+        noise = any(one["kind"] == "noise" for one in self.dirt)
         for index in self.indexes:
             search = index.search if index is self.indexes[-1] else index.hits
+            search = partial(distractors, index) if noise else search
             orders.append(search(query, limit, accept))
         pages = chain.from_iterable(zip_longest(*orders))
-        return [found[page.url] for page in pages if page is not None][:limit]
+        results = [found[page.url] for page in pages if page is not None][:limit]
+        return results_with_dirt(
+            results, query, limit, self.dirt, lambda page: result_of(page, words, guard)
+        )
 
     def page(self, url: str) -> WebPage:
         """The page that a browser shows for what a user typed: without the fragment, and also where `http` leads to
@@ -219,9 +250,11 @@ class SearchTurn:
         for address in _addresses(host, parts.path, parts.query):
             for index in self.indexes:
                 if (page := index.page(address)) is not None:
-                    return page
+                    return page_with_dirt(page, url, self.dirt)
+        if (page := spam_page(url)) is not None:
+            return page
         if any(index.has_host(host_of(f"https://{host}")) for index in self.indexes):
-            raise NoPage(f"404 Not Found: {url}")
+            raise NoPage(f"404 Not Found: {url}", status=404)
         raise NoPage(f"Could not resolve host: {host}")
 
 
