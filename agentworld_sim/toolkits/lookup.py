@@ -55,6 +55,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "sqlite": model_context_protocol.SQLITE_TOOLS,
     "time": model_context_protocol.TIME_TOOLS,
     "common": plain.COMMON_TOOLS,
+    "answer": plain.ANSWER_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
     "search": web_search.TOOLS,
     **search_services.TOOLKITS,

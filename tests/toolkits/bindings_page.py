@@ -103,6 +103,7 @@ _TAIL = """## Where an answer differs from the real tool's
   same database, which is empty at first. The statement that made a table is shown as it was written, not as
   SQLAlchemy would write it.
 - `common/now` is ISO 8601 in UTC, on the world's clock. `common/think` says `Thought recorded.`
+- `answer/submit_answer` says `Answer submitted.`; a goal `answer:` reads what was handed in.
 - `langchain/terminal` prints dash's messages, but its shell understands all of bash.
 """
 
