@@ -28,8 +28,8 @@ QUADRANTS = {
         " Noise DuplicateResults SpamResults"
     ),
     "implicit permanent": (
-        "WrongUnit WithheldField WrongValue WrongEncoding Pagination IncompleteResult HiddenFact AdversarialText"
-        " Contradiction OutdatedPage"
+        "WrongUnit WithheldField WrongValue WrongEncoding Pagination IncompleteResult Contradiction OutdatedPage"
+        " HiddenFact AdversarialText"
     ),
 }
 """The kinds of this library by whether the agent is told that something went wrong, and whether it passes. There is a

@@ -25,7 +25,7 @@ _MIRRORS = ("?utm_source=newsletter", "?ref=home", "?amp=1")
 
 _SPAM_HOSTS = ("bestpicks-online.alt", "dealfinder-hub.alt", "toprated-guide.alt")
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"(?<![\w/.,&?=#-])\d[\d,]*\d(?:\.\d+)?(?![\w/]|[.,-]\d)")
+_NUMBER = re.compile(r"(?<![\w/.,&?=#-])[1-9][0-9,]*[0-9](?:\.[0-9]+)?(?![\w/]|[.,-]\d)")
 """A number of two digits or more that is no part of a word, a date or an address."""
 
 
@@ -122,7 +122,7 @@ def _cached_copy(page: WebPage, facts: int, days: int, seed: int) -> WebPage:
 def _behind_paywall(page: WebPage, characters: int) -> WebPage:
     if len(page.text) <= characters:
         return page
-    shown = page.text[:characters].rsplit(None, 1)[0]
+    shown = page.text[:characters].rpartition(" ")[0]
     notice = "**To continue reading, subscribe or log in.** Subscribers read every article."
     return replace(page, text=f"{shown} …\n\n---\n\n{notice}\n")
 
