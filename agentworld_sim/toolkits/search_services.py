@@ -24,15 +24,13 @@ def _tool(
     """One tool; what computes it has its name where `operation` (`module:function`) says nothing else."""
     name = id.partition("/")[2]
     reads = "query" not in takes.split()
+    fields.setdefault("names", (name,))
     return KnownTool(
-        **{
-            "id": id,
-            "names": (name,),
-            "domain": "search",
-            "engine": "search",
-            "slow": True,
-            **fields,
-        },
+        id=id,
+        domain="search",
+        engine="search",
+        slow=True,
+        **fields,
         description="Reads pages of the web." if reads else "Searches the web.",
         input_schema=arguments(takes, **kinds or {}),
         operation=f"agentworld_sim.engines.search.{operation or f'service_answers:{name}'}",

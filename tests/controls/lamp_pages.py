@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 
 from agentworld_sim import Control, Scenario, ToolCall, World
 from agentworld_sim.engines.search import PageIndex, SearchEngine, WebPage
@@ -40,9 +39,8 @@ class LampPages:
         self.connection = sqlite3.connect(":memory:", check_same_thread=False)
         PageIndex(self.connection).write(PAGES)
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        yield self.connection
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        return nullcontext(self.connection)
 
 
 class LampEngine(SearchEngine):

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from pydantic import ValidationError
 
-from agentworld_sim import Control, ToolCall, UsageError, World
+from agentworld_sim import Control, ToolCall, World
 from agentworld_sim.controls import (
     Contradiction,
     DuplicateResults,
@@ -16,11 +17,10 @@ from agentworld_sim.controls import (
     OutdatedPage,
     Paywall,
     SpamResults,
-    control_kinds,
 )
 from agentworld_sim.engines.search import WebPage, original_url
 from agentworld_sim.engines.search.web_dirt import page_with_dirt, spam_page
-from tests.controls.lamp_pages import PAGES, TEXT, lamps, opening, searching
+from tests.controls.lamp_pages import PAGES, SEARCH_SCENARIO, TEXT, lamps, opening, searching
 from tests.properties import examples
 
 FIRST = PAGES[0].url
@@ -148,19 +148,19 @@ async def test_noise_comes_as_often_as_its_probability_says() -> None:
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
-        ({"kind": "paywall", "share": 0}, "share of the control 'c' is 0: give more than 0"),
+        ({"kind": "paywall", "share": 0}, "share of the control 'c' is 0.0: give more than 0"),
         ({"kind": "contradiction", "share": 1.5}, "share of the control 'c' is 1.5"),
         ({"kind": "contradiction", "facts": 0}, "facts of the control 'c' is 0: give 1 or more"),
         ({"kind": "duplicate-results", "copies": 4}, "copies of the control 'c' is 4: give 3"),
-        ({"kind": "noise", "end": 2}, "end of the control 'c' is 2: give 0 to 1"),
+        ({"kind": "noise", "end": 2}, "end of the control 'c' is 2.0: give 0 to 1"),
         ({"kind": "noise", "domain": "mcp"}, "it never strikes there. It does in: search"),
     ],
 )
 def test_what_cannot_be_is_refused(written: dict[str, Any], problem: str) -> None:
-    kind, fields = control_kinds.get(written["kind"]), {**written}
-    del fields["kind"]
-    with pytest.raises(UsageError) as caught:
-        kind(name="c", **fields)
+    with pytest.raises(ValidationError) as caught:
+        SEARCH_SCENARIO.model_validate(
+            {"name": "x", "domains": ["search"], "controls": [{"name": "c", **written}]}
+        )
     assert problem in str(caught.value)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
+from langchain import agents
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -53,11 +53,16 @@ def called(query: str, **arguments: Any) -> AIMessage:
     return AIMessage("", tool_calls=[{**call, "type": "tool_call"}])
 
 
+def told(search: BaseTool, call: AIMessage) -> ToolMessage:
+    """What an agent reads that makes one call."""
+    create_agent: Any = agents.create_agent  # pyright: ignore[reportUnknownMemberType]
+    agent = create_agent(ScriptedChatModel(script=[call, "done"]), [search])
+    return agent.invoke({"messages": [("user", "go")]})["messages"][-2]
+
+
 def test_an_agent_with_tavily_searches_the_world(world: World) -> None:
     search = simulate(TavilySearch(), world)
-    model = ScriptedChatModel(script=[called("Ardent lamp"), "done"])
-    said = create_agent(model, [search]).invoke({"messages": [("user", "go")]})["messages"]
-    results = json.loads(said[-2].text)["results"]
+    results = json.loads(told(search, called("Ardent lamp")).text)["results"]
     assert results[0]["url"] == "https://orvelle.example/lamp-0" and len(results) == 5
 
 
@@ -88,10 +93,7 @@ async def test_who_calls_a_tool_without_an_agent_gets_what_it_returns(world: Wor
 
 def test_a_search_that_finds_nothing_is_an_error_that_the_model_reads(world: World) -> None:
     asked = called("Ardent", include_domains=["elsewhere.example"])
-    agent = create_agent(
-        ScriptedChatModel(script=[asked, "done"]), [simulate(TavilySearch(), world)]
-    )
-    message = agent.invoke({"messages": [("user", "go")]})["messages"][-2]
+    message = told(simulate(TavilySearch(), world), asked)
     assert message.status == "error"
     assert message.text.startswith("No search results found for 'Ardent'. Suggestions: Remove")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp.types import TextContent
 
 from tests.toolkits.test_search_services import RECORDED
 
@@ -48,15 +49,17 @@ async def test_their_tools_answer_from_the_pages_of_the_world(
 
         async def told(tool: str, **arguments: Any) -> str:
             result = await client.call_tool(tool, arguments)
-            return f"{result.content[0].text}{' (error)' if result.is_error else ''}"
+            block = result.content[0]
+            assert isinstance(block, TextContent)
+            assert result.structured_content in (None, {"result": block.text})
+            return f"{block.text}{' (error)' if result.is_error else ''}"
 
         url = "https://orvelle.example/helio"
         assert await told("fetch", url=url) == f"Contents of {url}:\n# Helio 3\n\nA lamp of **42** euros."  # fmt: skip
         missing = await told("fetch", url=f"{url}/4")
         assert missing == f"Error executing tool fetch: Failed to fetch {url}/4 - status code 404 (error)"  # fmt: skip
-        found = await client.call_tool("search", {"query": "lamp"})
-        assert found.content[0].text.startswith("Found 1 search results:\n\n1. Helio 3\n   URL: ")
-        assert found.structured_content == {"result": found.content[0].text}
+        found = await told("search", query="lamp")
+        assert found.startswith("Found 1 search results:\n\n1. Helio 3\n   URL: ")
         assert (await told("fetch_content", url=url)).startswith("Helio 3 A lamp of 42 euros.\n\n---")  # fmt: skip
         assert (await told("web_search_exa", query="lamp")).startswith("Title: Helio 3\nURL: ")
         assert (await told("tavily_search", query="lamp")).startswith("Detailed Results:\n\nTitle: Helio 3")  # fmt: skip

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim import Observation, ToolSpec
+from agentworld_sim import Observation, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.search import NoPage, SearchResult, WebPage
 from agentworld_sim.toolkits import binding_for, known_tools, resolve_function
 from agentworld_sim.toolkits.domain_inference import infer_domain
+from agentworld_sim.toolkits.fitting import properties
+from agentworld_sim.toolkits.search_services import TOOLKITS
 from agentworld_sim.toolkits.tool_specs import with_domain
 from tests.controls.lamp_pages import lamps
 
@@ -65,7 +67,8 @@ class FixedTurn:
 
 
 def page(url: str = "https://a.example/page", date: str = "", **fields: Any) -> WebPage:
-    return WebPage(url=url, date=date, **{"title": "T", "text": "# Öl\n\ntext", **fields})
+    given: dict[str, Any] = {"title": "T", "text": "# Öl\n\ntext", **fields}
+    return WebPage(url=url, date=date, **given)
 
 
 def answer(binding: str, turn: FixedTurn | None = None, /, **arguments: Any) -> Observation:
@@ -107,7 +110,8 @@ def test_an_ordinary_name_is_no_search_tool() -> None:
 async def test_search_tools_of_ones_own_bind_by_usual_names(
     name: str, takes: Sequence[str], binds_to: str
 ) -> None:
-    schema = {"type": "object", "properties": {one: {} for one in takes}, "required": takes[:1]}
+    properties: dict[str, Any] = {one: {} for one in takes}
+    schema = {"type": "object", "properties": properties, "required": takes[:1]}
     async with await lamps() as world:
         (bound,) = world.add_tools([ToolSpec(name=name, input_schema=schema)])
     assert bound.binds_to == binds_to
@@ -290,3 +294,28 @@ def test_the_reader_of_duckduckgo_flattens_a_page() -> None:
 def test_where_nothing_can_be_reached_nothing_is_found() -> None:
     told = answer("google-serper/google_serper", FixedTurn(offline=True), query="x")
     assert told.text == "No good Google Search Result was found"
+
+
+GUARDED = """
+name: guarded
+domains: [search]
+pages:
+  https://lamps.example/ardent: {title: Ardent, text: "The Ardent lamp weighs 1,240 grams. It is sold in Brenn."}
+  https://lamps.example/boreal: {title: Boreal, text: "The Boreal lamp is heavier than the Ardent."}
+goals:
+  - {answer: [Lamp, Weight], rows: [[Ardent, 1240]], unique: [Lamp]}
+"""
+
+
+@pytest.mark.parametrize("kit", TOOLKITS)
+async def test_no_service_shows_what_the_question_asks_for(kit: str) -> None:
+    scenario = Scenario.parse(f"{GUARDED}tools: [{kit}]")
+    async with await World.create(scenario, model=False) as world:
+        searches = [one for one in world.tools.values() if "query" in properties(one.input_schema)]
+        for tool in searches:
+            if "urls" in properties(tool.input_schema):
+                continue
+            for query in ("weight of the Ardent lamp", "Ardent grams", '"weighs" lamp'):
+                text = (await world.step(ToolCall(tool.name, {"query": query}))).observation.text
+                assert "Ardent" in text or "Boreal" in text
+                assert "1,240" not in text and "1240" not in text
