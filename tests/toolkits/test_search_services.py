@@ -303,7 +303,7 @@ pages:
   https://lamps.example/ardent: {title: Ardent, text: "The Ardent lamp weighs 1,240 grams. It is sold in Brenn."}
   https://lamps.example/boreal: {title: Boreal, text: "The Boreal lamp is heavier than the Ardent."}
 goals:
-  - {answer: [Lamp, Weight], rows: [[Ardent, 1240]], unique: [Lamp]}
+  - {answer: [Lamp, Weight], rows: [[Ardent, 1240]], unique: [Lamp], metrics: {Weight: {metric: exact_match}}}
 """
 
 
