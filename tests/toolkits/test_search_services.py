@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import Observation, Scenario, ToolCall, ToolSpec, World
-from agentworld_sim.engines.search import NoPage, SearchResult, WebPage
-from agentworld_sim.toolkits import binding_for, known_tools, resolve_function
+from agentworld_sim.engines.search import NoPage, PageIndex, SearchResult, SearchTurn, WebPage
+from agentworld_sim.engines.toolkits import ServerValues
+from agentworld_sim.toolkits import binding_for, known_tools, resolve_function, toolkits
 from agentworld_sim.toolkits.domain_inference import infer_domain
-from agentworld_sim.toolkits.fitting import properties
+from agentworld_sim.toolkits.fitting import properties, types
 from agentworld_sim.toolkits.search_services import TOOLKITS
 from agentworld_sim.toolkits.tool_specs import with_domain
-from tests.controls.lamp_pages import lamps
+from tests.controls.lamp_pages import LampPages, lamps
+from tests.properties import examples
 
 RECORDED = json.loads(
     (Path(__file__).parent / "recorded" / "search_services.json").read_text(encoding="utf-8")
@@ -144,7 +147,6 @@ def test_tavily_answers_with_its_fields_in_their_order() -> None:
     assert list(mine) == list(theirs) and mine["query"] == "Helio 3"
     for one, other in zip(mine["results"], theirs["results"], strict=True):
         assert {**one, "score": 0.5} == other and list(one) == list(other)
-    assert told.structured == mine
     assert mine["results"][0]["score"] > mine["results"][1]["score"]
 
 
@@ -294,6 +296,29 @@ def test_the_reader_of_duckduckgo_flattens_a_page() -> None:
 def test_where_nothing_can_be_reached_nothing_is_found() -> None:
     told = answer("google-serper/google_serper", FixedTurn(offline=True), query="x")
     assert told.text == "No good Google Search Result was found"
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.text(), st.integers(-3, 300), st.sampled_from(list(TOOLKITS)))
+def test_no_query_and_no_number_breaks_a_service(query: str, number: int, kit: str) -> None:
+    turn = SearchTurn(
+        kept=ServerValues({}, "search/"),
+        clock_us=0,
+        seed=1,
+        name="search",
+        offline=False,
+        indexes=(PageIndex(LampPages().connection),),
+    )
+    for tool in toolkits.get(kit):
+        numbers = {
+            name: number
+            for name, schema in properties(tool.input_schema).items()
+            if types(schema) & {"integer", "number"}
+        }
+        asked = properties(tool.input_schema).keys() & {"query", "url", "urls"}
+        texts = {name: [query] if name == "urls" else query for name in asked}
+        observation = resolve_function(tool.operation)(turn, {**texts, **numbers})
+        assert isinstance(observation, Observation)
 
 
 GUARDED = """

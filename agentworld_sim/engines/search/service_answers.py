@@ -28,6 +28,7 @@ Arguments = Mapping[str, Any]
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "pd": 1, "pw": 7, "pm": 31, "py": 365}
 _LONGEST_QUERY = 400
 _MOST_URLS = 20
+_MOST_RESULTS = 100
 
 
 def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
@@ -43,15 +44,9 @@ def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
         if arguments.get("topic", "general") != "general":
             advice.append("Try a general search using 'general' topic")
         return _nothing(f"search results found for '{arguments['query']}'", advice, "search")
-    answer = {
-        "query": arguments["query"],
-        "follow_up_questions": None,
-        "answer": None,
-        "images": [],
-        "results": results,
-        **_request_of(turn),
-    }
-    return _json(answer)
+    nothing = {"follow_up_questions": None, "answer": None, "images": []}
+    query = {"query": arguments["query"]}
+    return _json({**query, **nothing, "results": results, **_request_of(turn)})
 
 
 def tavily_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
@@ -64,9 +59,8 @@ def tavily_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
         depth = arguments.get("extract_depth", "basic") == "basic"
         advice = ["Try a more detailed extraction using 'advanced' extract_depth"] * depth
         return _nothing(f"extracted results found for '{urls}'", advice, "extract")
-    images: dict[str, Any] = {"images": []}
-    results = [
-        {"url": url, "title": page.title, "raw_content": page.text, **images}
+    results: list[dict[str, Any]] = [
+        {"url": url, "title": page.title, "raw_content": page.text, "images": []}
         for url, page in pages
         if page
     ]
@@ -204,7 +198,7 @@ def web_search_exa(turn: SearchTurn, arguments: Arguments) -> Observation:
     blocks = [
         f"Title: {one.title}\nURL: {one.url}\nPublished: {_timestamp(one, 'N/A')}\nAuthor: N/A\n"
         f"Highlights:\n{one.snippet}"
-        for one in _search(turn, query, int(arguments.get("numResults") or 10))
+        for one in _search(turn, query, arguments.get("numResults") or 10)
     ]
     nothing = "No search results found. Please try a different query."
     return Observation(text="\n\n---\n\n".join(blocks) or nothing)
@@ -244,12 +238,13 @@ def page_at(turn: SearchTurn, url: str) -> WebPage | None:
 def _search(
     turn: SearchTurn,
     query: str,
-    limit: int,
+    limit: float,
     fits: Callable[[WebPage], bool] = lambda page: True,
     hosts: Sequence[str] = (),
 ) -> list[SearchResult]:
     """The best results of those that fit, of these hosts or of any; none where nothing can be reached."""
-    if turn.offline:
+    limit = min(int(limit), _MOST_RESULTS)
+    if turn.offline or limit < 1:
         return []
     queries = [f"{query} site:{_host(host)}" for host in hosts] or [query]
     each = turn.results(queries, limit, fits)
@@ -311,7 +306,7 @@ def _tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, An
     query: str = arguments["query"]
     if not arguments.get("exact_match", True):
         query = query.replace('"', " ")
-    limit = int(arguments.get("max_results") or 5)
+    limit = min(arguments.get("max_results") or 5, 20)
     results = _search(turn, query, limit, fits, arguments.get("include_domains") or ())
     items: list[dict[str, Any]] = []
     for rank, one in enumerate(results):
@@ -331,8 +326,8 @@ def _request_of(turn: SearchTurn) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Observation:
-    """As LangChain writes what a tool returns; the object is there for who calls the tool without an agent."""
-    return Observation(text=json.dumps(value, ensure_ascii=False), structured=value)
+    """As LangChain writes what a tool returns."""
+    return Observation(text=json.dumps(value, ensure_ascii=False))
 
 
 def _nothing(what: str, advice: Sequence[str], tool: str) -> Observation:
