@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from agentworld_sim.controls.selective_control import SelectiveControl
 from agentworld_sim.ports import Answer, Next, StepContext
+from agentworld_sim.toolkits import arguments_of
 from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.tools import DomainName
 
@@ -51,15 +52,10 @@ class PageControl(WebControl):
         raise NotImplementedError
 
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
-        struck = [url for url in _urls(step.call.arguments.values()) if self._is_struck(step, url)]
-        where = {"urls": struck, "seed": step.state.seed}
+        names = f"{step.state.seed}/{self.name}"
+        struck = [one for one in _addresses(step) if Random(f"{names}/{one}").random() < self.share]
+        where = {"addresses": struck, "seed": step.state.seed}
         return {**self.page_dirt(), **where} if struck else None
-
-    def _is_struck(self, step: StepContext, url: str) -> bool:
-        from agentworld_sim.engines.search import original_url
-
-        names = f"{step.state.seed}/{self.name}/{original_url(url)}"
-        return Random(names).random() < self.share
 
 
 class ResultControl(WebControl):
@@ -70,11 +66,15 @@ class ResultControl(WebControl):
         raise NotImplementedError
 
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
-        searches = not _urls(step.call.arguments.values())
-        return self.result_dirt() if searches else None
+        return None if _addresses(step) else self.result_dirt()
 
 
-def _urls(values: Iterable[Any]) -> list[str]:
-    """The addresses among a call's arguments, and in lists of them."""
-    listed = (cast("list[Any]", one) if isinstance(one, list) else [one] for one in values)
-    return [one for some in listed for one in some if isinstance(one, str) and "://" in one]
+def _addresses(step: StepContext) -> list[str]:
+    """Of the pages that a call opens."""
+    from agentworld_sim.engines.search import address_of
+
+    given = arguments_of(step.tool.binds_to, step.call.arguments)
+    return [
+        address_of(url)
+        for url in (*given.get("urls", ()), *([given["url"]] if "url" in given else ()))
+    ]

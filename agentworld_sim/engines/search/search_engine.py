@@ -248,7 +248,7 @@ class SearchTurn:
         for address in (url.partition("#")[0], *_addresses(host, parts.path, parts.query)):
             for index in self.indexes:
                 if (page := index.page(address)) is not None:
-                    return page_with_dirt(page, url, self.dirt)
+                    return page_with_dirt(page, self.dirt)
         if (page := spam_page(url)) is not None:
             return page
         if any(index.has_host(host_of(f"https://{host}")) for index in self.indexes):

@@ -1,8 +1,8 @@
 """What makes a web less clean than its rows: results that do not help, the same page at other addresses, advertising,
 pages that say a fact otherwise, old versions of pages, and pages that must be paid for.
 
-The search engine obeys what a condition (`Conditions.web`) says of a call: objects with a `kind`. Those about pages have the
-`urls` and the world's `seed` too, so that a page is the same whenever it is opened.
+The search engine obeys what a condition (`Conditions.web`) says of a call: objects with a `kind`. Those about pages have
+their `addresses` and the world's `seed` too, so that a page is the same whenever it is opened.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from random import Random
 from typing import Any
+from urllib.parse import unquote
 
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.engines.search.search_results import SearchResult
@@ -65,10 +66,11 @@ def results_with_dirt(
     return results[:limit]
 
 
-def original_url(url: str) -> str:
-    """The address of which `url` is a mirror; itself for others."""
-    end = next((end for end in _MIRRORS if url.endswith(end)), "")
-    return url.removesuffix(end)
+def address_of(url: str) -> str:
+    """What all spellings of a page's address have in common, those of its mirrors too: host and path."""
+    address = re.split(r"[?#]", url.partition("://")[2] or url, maxsplit=1)[0]
+    host, _, path = address.partition("/")
+    return f"{host.lower().removeprefix('www.')}/{unquote(path).strip('/')}"
 
 
 def spam_page(url: str) -> WebPage | None:
@@ -77,10 +79,10 @@ def spam_page(url: str) -> WebPage | None:
     return _spam(host, path) if host in _SPAM_HOSTS and path else None
 
 
-def page_with_dirt(page: WebPage, url: str, dirt: Dirt) -> WebPage:
-    """A page as it is shown at `url`."""
+def page_with_dirt(page: WebPage, dirt: Dirt) -> WebPage:
+    """A page as it is shown."""
     for one in dirt:
-        if url not in one.get("urls", ()):
+        if address_of(page.url) not in one.get("addresses", ()):
             continue
         if one["kind"] == "contradiction":
             page = _otherwise(page, one["facts"], one["seed"])
