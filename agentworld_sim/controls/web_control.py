@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, ClassVar
 
@@ -11,7 +11,10 @@ from agentworld_sim.controls.selective_control import SelectiveControl
 from agentworld_sim.ports import Answer, Next, StepContext
 from agentworld_sim.toolkits import arguments_of
 from agentworld_sim.types.conditions import Conditions
-from agentworld_sim.types.tools import DomainName
+from agentworld_sim.types.tools import DomainName, ToolCall
+
+_QUERIES = frozenset("query queries q search_query search_term keywords question".split())
+"""Names that the argument has with which a tool searches."""
 
 
 class WebControl(SelectiveControl):
@@ -21,7 +24,9 @@ class WebControl(SelectiveControl):
 
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
         """What is wrong for this call, as `agentworld_sim.engines.search.web_dirt` reads it; `None` if nothing is."""
-        raise NotImplementedError
+        shared = {field.name for field in fields(SelectiveControl)}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in shared}
+        return {"kind": type(self).__name__, **own}
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         dirt = await self.dirt(step)
@@ -47,26 +52,20 @@ class PageControl(WebControl):
         if not 0 < self.share <= 1:
             raise self.refusal("share", self.share, "give more than 0 and at most 1")
 
-    def page_dirt(self) -> Mapping[str, Any]:
-        """What is wrong with such a page."""
-        raise NotImplementedError
-
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
         names = f"{step.state.seed}/{self.name}"
         struck = [one for one in _addresses(step) if Random(f"{names}/{one}").random() < self.share]
-        where = {"addresses": struck, "seed": step.state.seed}
-        return {**self.page_dirt(), **where} if struck else None
+        dirt = await super().dirt(step) or {}
+        return {**dirt, "addresses": struck, "seed": step.state.seed} if struck else None
 
 
 class ResultControl(WebControl):
-    """Strikes searches."""
+    """Strikes searches, and counts no other calls."""
 
-    def result_dirt(self) -> Mapping[str, Any]:
-        """What is wrong with the results."""
-        raise NotImplementedError
-
-    async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
-        return None if _addresses(step) else self.result_dirt()
+    def selects_arguments(self, call: ToolCall) -> bool:
+        names = call.arguments.keys()
+        searches = bool(names & _QUERIES) and "urls" not in names
+        return searches and super().selects_arguments(call)
 
 
 def _addresses(step: StepContext) -> list[str]:

@@ -63,7 +63,7 @@ async def test_a_share_of_the_pages_is_struck_and_always_the_same_ones() -> None
         assert 0 < len(struck) < len(PAGES)
         assert await read(world, *opened) == texts
         # However its address is written, it is the same page, and to another reader too.
-        spelled = [f"{struck[0]}?ref=home", f"{struck[0]}/#a".replace("https://", "http://www.")]
+        spelled = [f"{struck[0]}?ref=1", f"{struck[0]}/#a".replace("https://", "http://www.")]
         for text in await read(
             world, *map(opening, [*spelled, struck[0].removeprefix("https://")])
         ):
@@ -144,8 +144,14 @@ def test_noise_grows_as_zerosearch_says() -> None:
 
 async def test_noise_comes_as_often_as_its_probability_says() -> None:
     async with await lamps(Noise(name="c", start=0, end=1, calls_to_end=30)) as world:
-        await read(world, *(searching(f"lamp number {number}") for number in range(60)))
-        struck = ["control/c" in turn.change.values for turn in (await world.trajectory()).turns]
+        for number in range(60):
+            # What is opened between is no search.
+            await read(world, searching(f"lamp number {number}"), opening(FIRST))
+        struck = [
+            "control/c" in turn.change.values
+            for turn in (await world.trajectory()).turns
+            if turn.call.name == "web_search"
+        ]
     assert 2 <= sum(struck[:30]) <= 18 and all(struck[30:])
 
 
@@ -155,7 +161,10 @@ async def test_noise_comes_as_often_as_its_probability_says() -> None:
         ({"kind": "paywall", "share": 0}, "share of the control 'c' is 0.0: give more than 0"),
         ({"kind": "contradiction", "share": 1.5}, "share of the control 'c' is 1.5"),
         ({"kind": "contradiction", "facts": 0}, "facts of the control 'c' is 0: give 1 or more"),
-        ({"kind": "duplicate-results", "copies": 4}, "copies of the control 'c' is 4: give 3"),
+        (
+            {"kind": "duplicate-results", "copies": 0},
+            "copies of the control 'c' is 0: give 1 or more",
+        ),
         ({"kind": "noise", "end": 2}, "end of the control 'c' is 2.0: give 0 to 1"),
         ({"kind": "noise", "domain": "mcp"}, "it never strikes there. It does in: search"),
     ],
@@ -174,10 +183,10 @@ def test_dirt_can_be_of_any_page(text: str, characters: int, seed: int) -> None:
     url = "https://a.example/"
     page = WebPage(url=url, title="T", text=text)
     about = {"addresses": ["a.example/"], "seed": seed}
-    paywall = {"kind": "paywall", "characters": characters, **about}
+    paywall = {"kind": "Paywall", "characters": characters, **about}
     shown = page_with_dirt(page, [paywall]).text
     assert shown == text or (len(text) > characters and "subscribe" in shown)
-    otherwise = {"kind": "contradiction", "facts": 2, **about}
+    otherwise = {"kind": "Contradiction", "facts": 2, **about}
     made = page_with_dirt(page, [otherwise])
     assert made == page_with_dirt(page, [otherwise])
     assert re.sub(r"[\d,.]", "", made.text) == re.sub(r"[\d,.]", "", text)

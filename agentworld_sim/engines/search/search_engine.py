@@ -213,7 +213,7 @@ class SearchTurn:
                 found[page.url] = result
             return result is not None
 
-        noise = any(one["kind"] == "noise" for one in self.dirt)
+        noise = any(one["kind"] == "Noise" for one in self.dirt)
         for index in self.indexes:
             search = index.search if index is self.indexes[-1] else index.hits
             search = partial(distractors, index) if noise else search
