@@ -17,7 +17,7 @@ from agentworld_sim.engines.search import Cell, PageKind, WebPage
 from agentworld_sim.extras import require
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.name_grammar import draw_names
-from agentworld_sim.fiction.schema import Column, Row, Table
+from agentworld_sim.fiction.fiction_schema import Column, Row, Table
 
 LINES = 40
 """Lines of a list on one page."""
