@@ -270,7 +270,7 @@ class _PageWriter:
     def _article(self, entry: _Entry, names: Mapping[str, Any]) -> Iterator[WebPage]:
         sheet, _ = self._sheet(entry, entry.url)
         parts = self._parts.get((entry.table.name, entry.row[entry.table.key]), ())
-        box = _filled(sheet.measures(entry.table, entry.row, entry.facts))
+        box = _without_gaps(sheet.measures(entry.table, entry.row, entry.facts))
         said = [text for _, text in sheet.sentences(entry, entry.facts, entry.variant)]
         columns = self._list_columns(entry.table)
         nouns = _upper(entry.table.noun[1])
@@ -328,7 +328,7 @@ class _PageWriter:
         sheet, chance = self._sheet(entry, entry.official)
         half = _shuffle(entry.facts, chance)[: (len(entry.facts) + 1) // 2]
         box = sheet.measures(entry.table, entry.row, sorted(half, key=entry.facts.index))
-        return self._page("official", sheet, **names, box=_filled(box))
+        return self._page("official", sheet, **names, box=_without_gaps(box))
 
     def _forum(self, entry: _Entry, names: Mapping[str, Any]) -> WebPage:
         sheet, chance = self._sheet(entry, entry.forum)
@@ -404,7 +404,7 @@ def _columns_of_part(table: Table, by: Column) -> list[Column]:
     return [column for column in others if column.references or column in facts[: len(facts) // 2]]
 
 
-def _filled(measures: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _without_gaps(measures: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(label, text) for label, text in measures if text != "-"]
 
 
