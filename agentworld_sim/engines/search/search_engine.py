@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -106,7 +106,7 @@ class SearchSession:
         await self.bring_up(context.state.values)
 
         @contextmanager
-        def turn(found: KnownTool) -> Iterator[SearchTurn]:
+        def turn(found: KnownTool) -> Generator[SearchTurn]:
             own = () if self._own is None else (self._own,)
             with ExitStack() as stack:
                 if self._base is not None:
