@@ -1,0 +1,163 @@
+"""`QueryPlan`: what a question asks of a fictional world, as data; its SQL; and the facts that its answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentworld_sim.engines.search.web_page import Cell
+from agentworld_sim.fiction.schema import Column, FictionSchema, Row, Table
+
+Comparison = Literal["equal", "at_least", "at_most"]
+OPERATORS: Mapping[Comparison, str] = {"equal": "=", "at_least": ">=", "at_most": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPath:
+    """A column of the row that a row of the plan's table leads to."""
+
+    steps: tuple[str, ...]
+    """Columns that refer to a row, from the plan's table on; empty for that row itself."""
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    field: FieldPath
+    comparison: Comparison
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One number of all rows of another table that refer to a row."""
+
+    table: str
+    via: str
+    """The column of `table` that refers to the row."""
+    function: Literal["count", "max", "min", "sum"]
+    column: str = ""
+    """Of `table`; empty for `count`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Keeps the one row with the highest or lowest value."""
+
+    by: FieldPath | Aggregate
+    highest: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """The rows of a table that pass all filters, each with its title and values."""
+
+    table: str
+    values: tuple[FieldPath | Aggregate, ...]
+    filters: tuple[Filter, ...] = ()
+    rank: Rank | None = None
+
+    @property
+    def used(self) -> tuple[FieldPath | Aggregate, ...]:
+        """All that it reads, beside the titles."""
+        rank = (self.rank.by,) if self.rank else ()
+        return (*self.values, *(one.field for one in self.filters), *rank)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        return tuple(one for one in self.used if isinstance(one, Aggregate))
+
+    @property
+    def hops(self) -> int:
+        """The most references that one fact is away."""
+        return max(1 if isinstance(one, Aggregate) else len(one.steps) for one in self.used)
+
+
+def table_at(schema: FictionSchema, table: str, steps: Sequence[str]) -> Table:
+    """The table that references lead to."""
+    for step in steps:
+        table = schema.table(table).column(step).references
+    return schema.table(table)
+
+
+def column_of(schema: FictionSchema, table: str, path: FieldPath) -> Column:
+    return table_at(schema, table, path.steps).column(path.column)
+
+
+def is_title(schema: FictionSchema, table: str, path: FieldPath) -> bool:
+    return table_at(schema, table, path.steps).title == path.column
+
+
+def sql_of(schema: FictionSchema, plan: QueryPlan) -> str:
+    """The query whose rows are the answer: the title, then the values, in the order of keys."""
+    base = schema.table(plan.table)
+    names: dict[tuple[str, ...], str] = {(): "t"}
+    joins: list[str] = []
+
+    def text(what: FieldPath | Aggregate) -> str:
+        if isinstance(what, Aggregate):
+            inner = "*" if what.function == "count" else f'c."{what.column}"'
+            return (
+                f'(select {what.function}({inner}) from "{what.table}" c where c."{what.via}" = t."{base.key}")'
+            )
+        for end in range(1, len(what.steps) + 1):
+            steps = what.steps[:end]
+            if steps not in names:
+                there, name = table_at(schema, plan.table, steps), f"t{len(names)}"
+                joins.append(
+                    f'left join "{there.name}" {name} on {name}."{there.key}" = {names[steps[:-1]]}."{steps[-1]}"'
+                )
+                names[steps] = name
+        return f'{names[what.steps]}."{what.column}"'
+
+    columns = ", ".join([f't."{base.title}"', *map(text, plan.values)])
+    where = " and ".join(
+        f"{text(one.field)} {OPERATORS[one.comparison]} {_literal(one.value)}" for one in plan.filters
+    )
+    order = f't."{base.key}"'
+    if plan.rank:
+        order = f"{text(plan.rank.by)} {'desc' if plan.rank.highest else 'asc'} limit 1"
+    parts = [f'select {columns} from "{plan.table}" t', *joins, where and f"where {where}", f"order by {order}"]
+    return " ".join(filter(None, parts))
+
+
+def _literal(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+class PlanFacts:
+    """The facts of one world that a plan's answer rests on."""
+
+    def __init__(self, schema: FictionSchema, rows: Mapping[str, Sequence[Row]]) -> None:
+        self.schema = schema
+        self._by_key = {
+            table.name: {row[table.key]: row for row in rows[table.name]} for table in schema.tables
+        }
+        self._rows = rows
+
+    def row_of(self, plan: QueryPlan, title: str) -> Row:
+        column = self.schema.table(plan.table).title
+        return next(row for row in self._rows[plan.table] if row[column] == title)
+
+    def cells(self, plan: QueryPlan, row: Row, what: FieldPath | Aggregate) -> Iterator[Cell]:
+        """The facts that one value of a row follows from, in the order in which a reader meets them; the last is
+        the value itself, where one fact is."""
+        table = self.schema.table(plan.table)
+        if isinstance(what, Aggregate):
+            there = self.schema.table(what.table)
+            for child in self._rows[what.table]:
+                if child[what.via] == row[table.key]:
+                    yield Cell(what.table, child[there.key], what.via)
+                    if what.column:
+                        yield Cell(what.table, child[there.key], what.column)
+            return
+        for step in what.steps:
+            yield Cell(table.name, row[table.key], step)
+            there = self.schema.table(table.column(step).references)
+            if row[step] is None:
+                return
+            row, table = self._by_key[there.name][row[step]], there
+        # What a thing is called is said where it is referred to.
+        if table.title != what.column or not what.steps:
+            yield Cell(table.name, row[table.key], what.column)
