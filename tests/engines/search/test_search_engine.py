@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -58,7 +58,7 @@ class Base:
         return self
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Generator[sqlite3.Connection]:
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         PageIndex(connection).write(PAGES)
         yield connection
