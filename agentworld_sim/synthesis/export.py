@@ -9,7 +9,7 @@ from typing import Any
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.synthesis.datasheet import datasheet
-from agentworld_sim.synthesis.question_scenarios import scenario_of
+from agentworld_sim.synthesis.question_scenarios import scenario_of, yaml_of
 from agentworld_sim.synthesis.world_set import WorldSet, name_of
 
 HELD_OUT = 10
@@ -28,8 +28,6 @@ def write_export(worlds: WorldSet, output: Path) -> int:
     Raises:
         UsageError: the folder is not empty, or a world was not checked and solved, or its check found problems.
     """
-    import yaml
-
     if output.exists() and any(output.iterdir()):
         raise UsageError(f"{output} is not empty. Choose a new folder.")
     rows: dict[str, list[dict[str, Any]]] = {"train": [], "test": []}
@@ -43,8 +41,8 @@ def write_export(worlds: WorldSet, output: Path) -> int:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in found)
         (output / "data" / f"{split}.jsonl").write_text("".join(lines), "utf-8")
         for row in found:
-            text = yaml.safe_dump(json.loads(row["scenario"]), sort_keys=False, allow_unicode=True, width=110)
-            (output / "scenarios" / f"{row['id']}.yaml").write_text(text, "utf-8")
+            file = output / "scenarios" / f"{row['id']}.yaml"
+            file.write_text(yaml_of(json.loads(row["scenario"])), "utf-8")
     (output / "README.md").write_text(
         datasheet(worlds, {split: len(found) for split, found in kept.items()}), "utf-8"
     )
