@@ -87,7 +87,7 @@ class Fiction:
         The same page always says the same. Names, and cells that are empty, are shown as they are.
         """
         key, rows = int(cell.key), self.rows[cell.table]
-        truth = rows[key - 1][cell.column] if cell.column in rows[key - 1] else key
+        truth = rows[key - 1][cell.column]
         rate, table = self.recipe.inconsistency, self.schema.table(cell.table)
         if not rate or truth is None or cell.column in (table.key, table.title):
             return truth

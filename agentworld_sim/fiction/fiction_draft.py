@@ -17,18 +17,26 @@ from agentworld_sim.fiction.value_draws import DraftRow, ValueDraws
 DRAWS = 60
 """How often a row is drawn before the schema counts as one that cannot be satisfied."""
 
-_SQL_TYPES = {"text": "text", "integer": "integer", "number": "real", "date": "text", "boolean": "integer"}
+_SQL_TYPES = {
+    "text": "text",
+    "integer": "integer",
+    "number": "real",
+    "date": "text",
+    "boolean": "integer",
+}
 
 
 def row_counts(schema: FictionSchema, rows: int) -> dict[str, int]:
-    """How many rows each table has, or at most has, of `rows` in all; each at least two."""
+    """How many rows each table has, or at most has, of `rows` in all."""
     shares = sum(table.share for table in schema.tables)
     return {
-        table.name: max(2, round(rows * table.share / shares)) for table in schema.tables
+        table.name: max(table.least, round(rows * table.share / shares)) for table in schema.tables
     }
 
 
-def create_tables(connection: sqlite3.Connection, schema: FictionSchema, *, draft: bool = False) -> None:
+def create_tables(
+    connection: sqlite3.Connection, schema: FictionSchema, *, draft: bool = False
+) -> None:
     """Makes the empty tables, with keys, CHECK, UNIQUE and REFERENCES. A draft leaves out what computed columns
     must be, which have no values yet."""
     for table in schema.tables:
@@ -90,7 +98,7 @@ def insert_rows(
     """
     names = [table.key, *(column.name for column in table.columns)]
     marks = ", ".join("?" * len(names))
-    statement = f"insert {'or ignore ' * ignore}into \"{table.name}\" values ({marks})"
+    statement = f'insert {"or ignore " * ignore}into "{table.name}" values ({marks})'
     connection.executemany(statement, ([row[name] for name in names] for row in rows))
 
 
@@ -117,7 +125,9 @@ class FictionDraft:
         """
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             # A row that is drawn again is referred to before it is there.
-            connection.executescript("pragma foreign_keys = on; begin; pragma defer_foreign_keys = on")
+            connection.executescript(
+                "pragma foreign_keys = on; begin; pragma defer_foreign_keys = on"
+            )
             create_tables(connection, self._schema, draft=True)
             counts = row_counts(self._schema, self._recipe.rows)
             for table in self._schema.tables:
@@ -125,9 +135,7 @@ class FictionDraft:
             self._compute(connection)
             while self._mend(connection):
                 self._compute(connection)
-            return {
-                table.name: self._read(connection, table) for table in self._schema.tables
-            }
+            return {table.name: self._read(connection, table) for table in self._schema.tables}
 
     def _seed(self, table: Table, column: Column) -> str:
         return f"{self._recipe.seed}/{self._schema.name}/{table.name}/{column.name}"
@@ -135,7 +143,7 @@ class FictionDraft:
     def _fill(self, connection: sqlite3.Connection, table: Table, count: int) -> None:
         rows = self._rows[table.name]
         if table.given:
-            cursor = connection.execute(f"select * from ({table.given}) limit {count}")
+            cursor = connection.execute(f"select * from ({table.given}) limit ?", (count,))
             names = [one[0] for one in cursor.description]
             rows += [dict(zip(names, one, strict=True)) for one in cursor]
         else:
@@ -170,7 +178,9 @@ class FictionDraft:
             self._attempts[table.name, key] = attempt + 1
             chance = Random(f"{self._recipe.seed}/{self._schema.name}/{table.name}/{key}/{attempt}")
             for column in table.columns:
-                if column.name not in self._given[table.name] and not isinstance(column.make, Name | Sql):
+                if column.name not in self._given[table.name] and not isinstance(
+                    column.make, Name | Sql
+                ):
                     row[column.name] = self._draws.draw(table, column, [row], chance)[0]
             try:
                 return insert_rows(connection, table, [row])
@@ -187,32 +197,41 @@ class FictionDraft:
     def _compute(self, connection: sqlite3.Connection) -> None:
         for table in self._schema.tables:
             for column in table.columns:
-                if isinstance(column.make, Sql):
-                    connection.execute(
-                        f'update "{table.name}" set "{column.name}" = ({column.make.sql})'
-                    )
+                if not isinstance(column.make, Sql):
+                    continue
+                statement = f'update "{table.name}" set "{column.name}" = ({column.make.sql})'
+                try:
+                    connection.execute(statement)
+                except sqlite3.Error as error:
+                    raise UsageError(
+                        f"family {self._schema.name!r}, seed {self._recipe.seed}: the computed column"
+                        f" {column.name!r} of the table {table.name!r}: {error}. Correct its SQL, or let a rule say"
+                        " what is drawn again."
+                    ) from None
 
     def _mend(self, connection: sqlite3.Connection) -> bool:
         """Draws the rows again that break a rule, and says whether there were any."""
         again = False
         for rule in self._schema.rules:
-            keys = broken_keys(connection, rule)
-            if not keys:
-                continue
             if not rule.table:
+                continue
+            table = self._schema.table(rule.table)
+            for key in sorted(set(broken_keys(connection, rule))):
+                if self._attempts.get((table.name, key), 0) >= DRAWS:
+                    raise self._unsatisfied(table, key, f"it breaks the rule {rule.says!r}")
+                self._redraw(connection, table, self._rows[table.name][key - 1])
+                again = True
+        if again:
+            self._draws.forget()
+            return True
+        for rule in self._schema.rules:
+            if keys := broken_keys(connection, rule):
                 raise UsageError(
                     f"family {self._schema.name!r}, seed {self._recipe.seed}: {len(keys)} rows break the rule"
-                    f" {rule.says!r}, which names no table whose rows could be drawn again. Name one, or correct"
-                    " what the columns draw."
+                    f" {rule.says!r}, which names no table whose rows are drawn again. Name one, or correct what"
+                    " the columns draw."
                 )
-            table = self._schema.table(rule.table)
-            for key in sorted(set(keys)):
-                if self._attempts.get((table.name, key), 0) >= DRAWS:
-                    raise self._unsatisfied(table, key, f"they break the rule {rule.says!r}")
-                self._redraw(connection, table, self._rows[table.name][key - 1])
-            self._draws.forget()
-            again = True
-        return again
+        return False
 
     @staticmethod
     def _read(connection: sqlite3.Connection, table: Table) -> tuple[Row, ...]:
