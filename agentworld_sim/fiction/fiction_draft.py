@@ -152,7 +152,7 @@ class FictionDraft:
                 # Twins must not differ in anything else, so that names have draws of their own.
                 values = draw_names(column.make.name, names, len(rows), Random(f"{seed}/{names}"))
             else:
-                values = self._draws.draw(table, column, rows, seed)
+                values = self._draws.draw(table, column, rows, Random(seed))
             for row, value in zip(rows, values, strict=True):
                 row[column.name] = value
         insert_rows(connection, table, rows, ignore=True)
@@ -168,10 +168,10 @@ class FictionDraft:
         refusal = "its rules refused it"
         while (attempt := self._attempts.get((table.name, key), 0)) < DRAWS:
             self._attempts[table.name, key] = attempt + 1
+            chance = Random(f"{self._recipe.seed}/{self._schema.name}/{table.name}/{key}/{attempt}")
             for column in table.columns:
                 if column.name not in self._given[table.name] and not isinstance(column.make, Name | Sql):
-                    seed = f"{self._seed(table, column)}/{key}/{attempt}"
-                    row[column.name] = self._draws.draw(table, column, [row], seed)[0]
+                    row[column.name] = self._draws.draw(table, column, [row], chance)[0]
             try:
                 return insert_rows(connection, table, [row])
             except sqlite3.IntegrityError as error:

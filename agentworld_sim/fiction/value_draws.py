@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from math import exp, log
 from random import Random
@@ -29,6 +29,9 @@ LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 
 DraftRow = dict[str, Any]
 
+Drawer = Callable[[Sequence[DraftRow], Random], list[Any]]
+"""Gives a value for each of the rows, in which the columns before have theirs."""
+
 
 class ValueDraws:
     """Draws for the tables of one world, whose rows it is given as they come about."""
@@ -38,134 +41,124 @@ class ValueDraws:
     ) -> None:
         self._seed, self._schema = seed, schema
         self._rows = rows
-        self._orders: dict[tuple[str, str], Sequence[int]] = {}
-        self._groups: dict[tuple[str, str], dict[tuple[Any, ...], list[int]]] = {}
+        self._drawers: dict[tuple[str, str], Drawer] = {}
 
     def draw(
-        self, table: Table, column: Column, rows: Sequence[DraftRow], seed: str
+        self, table: Table, column: Column, rows: Sequence[DraftRow], chance: Random
     ) -> list[Any]:
-        """A value for each of the rows, in which the columns before have theirs. The same seed gives the same."""
-        make, chance = column.make, Random(seed)
-        values = self._values(table, column, make, rows, chance)
-        if make and make.null:
-            return [None if chance.random() < make.null else value for value in values]
+        """A value for each of the rows, in which the columns before have theirs."""
+        place = (table.name, column.name)
+        if place not in self._drawers:
+            self._drawers[place] = self._drawer(table, column)
+        values = self._drawers[place](rows, chance)
+        if column.make and (null := column.make.null):
+            return [None if chance.random() < null else value for value in values]
         return values
 
     def forget(self) -> None:
         """Rows that were there have changed."""
-        self._groups.clear()
+        self._drawers.clear()
 
-    def _values(
-        self, table: Table, column: Column, make: Make | None, rows: Sequence[DraftRow], chance: Random
-    ) -> list[Any]:
+    def _drawer(self, table: Table, column: Column) -> Drawer:
+        make = column.make
         match make:
             case Between():
-                return self._between(table, column, make, rows, chance)
+                return self._between(table, column, make)
             case After():
-                low, high = make.by
-                cell, path = self._cell(column, make.step), self._path(table, make.after)
-                return [
-                    None if start is None else cell(start + low + chance.random() * (high - low))
-                    for start in map(path, rows)
-                ]
+                start, (low, high) = self._path(table, make.after), make.by
+                return _change(column, make.step, start, lambda value, part: value + low + part * (high - low))
             case Times():
-                low, high = make.by
-                cell, path = self._cell(column, make.step), self._path(table, make.times)
-                return [
-                    None if start is None else cell(start * (low + chance.random() * (high - low)))
-                    for start in map(path, rows)
-                ]
+                start, (low, high) = self._path(table, make.times), make.by
+                return _change(column, make.step, start, lambda value, part: value * (low + part * (high - low)))
             case OneOf():
                 weights = make.one_of if isinstance(make.one_of, Mapping) else None
                 cumulative = list(accumulate(weights.values())) if weights else None
-                return chance.choices(tuple(make.one_of), cum_weights=cumulative, k=len(rows))
+                values: list[Any] = list(make.one_of)
+                if column.type in ("integer", "boolean"):
+                    values = [int(one) for one in values]
+                return lambda rows, chance: chance.choices(values, cum_weights=cumulative, k=len(rows))
             case Pattern():
-                return ["".join(_sign(one, chance) for one in make.pattern) for _ in rows]
+                return lambda rows, chance: ["".join(_sign(one, chance) for one in make.pattern) for _ in rows]
             case Form():
-                form = _form(make.form)
-                form.random = chance
-                return [_FORMS[make.form][1](form) for _ in rows]
+                return partial(_forms, make.form)
             case Pick():
-                return self._pick(table, column, make, rows, chance)
+                return self._pick(table, column, make)
             case Name() | Sql() | None:
-                return [None] * len(rows)
+                return lambda rows, _chance: [None] * len(rows)
             case _:
                 assert_never(make)
 
-    def _between(
-        self, table: Table, column: Column, make: Between, rows: Sequence[DraftRow], chance: Random
-    ) -> list[Any]:
-        cell = self._cell(column, make.step)
+    def _between(self, table: Table, column: Column, make: Between) -> Drawer:
+        cell = _cell(column, make.step)
         # One more step, of which a whole number takes its part.
         more = make.step if column.type != "number" else 0
-        bounds = [self._bound(table, one) for one in make.between]
-        values: list[Any] = []
-        for row in rows:
-            low, high = (one(row) if callable(one) else one for one in bounds)
-            if low is None or high is None or low > high:
-                values.append(None)
-                continue
-            part = chance.random()
-            if make.shape == "log":
-                value = exp(log(low) + part * (log(high + more) - log(low)))
-            else:
-                if make.shape == "bell":
-                    part = (part + chance.random() + chance.random()) / 3
-                value = low + part * (high + more - low)
-            values.append(cell(value))
-        return values
+        lowest, highest = (self._bound(table, one) for one in make.between)
 
-    def _pick(
-        self, table: Table, column: Column, make: Pick, rows: Sequence[DraftRow], chance: Random
-    ) -> list[Any]:
+        def draw(rows: Sequence[DraftRow], chance: Random) -> list[Any]:
+            values: list[Any] = []
+            for row in rows:
+                low, high = lowest(row), highest(row)
+                if low is None or high is None or low > high:
+                    values.append(None)
+                    continue
+                part = chance.random()
+                if make.shape == "log":
+                    value = exp(log(low) + part * (log(high + more) - log(low)))
+                else:
+                    if make.shape == "bell":
+                        part = (part + chance.random() + chance.random()) / 3
+                    value = low + part * (high + more - low)
+                values.append(cell(value))
+            return values
+
+        return draw
+
+    def _pick(self, table: Table, column: Column, make: Pick) -> Drawer:
         order = self._order(table, column)
         likes = [self._path(table, path) for path in make.like.values()]
-        groups = self._group(table, column, tuple(make.like)) if likes else {}
-        values: list[Any] = []
-        for row in rows:
-            among: Sequence[int] = order
-            if column.references == table.name:
-                among = range(1, row[table.key])
-            if likes:
-                found = groups.get(tuple(like(row) for like in likes), [])
-                among = [one for one in found if one in among] if among is not order else found
-            avoided = row[make.other_than] if make.other_than else None
-            if avoided is not None and avoided in among:
-                among = [one for one in among if one != avoided]
-            values.append(among[_place(make.pick, len(among), row[table.key], chance)] if among else None)
-        return values
+        groups = self._group(column, order, tuple(make.like)) if likes else {}
+
+        def draw(rows: Sequence[DraftRow], chance: Random) -> list[Any]:
+            values: list[Any] = []
+            for row in rows:
+                among = groups.get(tuple(like(row) for like in likes), ()) if likes else order
+                if column.references == table.name:
+                    before = row[table.key]
+                    among = [one for one in among if one < before] if likes else range(1, before)
+                avoided = row[make.other_than] if make.other_than else None
+                if avoided is not None and avoided in among:
+                    among = [one for one in among if one != avoided]
+                place = _place(make.pick, len(among), row[table.key], chance) if among else 0
+                values.append(among[place] if among else None)
+            return values
+
+        return draw
 
     def _order(self, table: Table, column: Column) -> Sequence[int]:
         """The keys that a column may have; the first ones are picked most often."""
-        place = (table.name, column.name)
-        if place not in self._orders:
-            keys = range(1, len(self._rows[column.references]) + 1)
-            self._orders[place] = Random(f"{self._seed}/{self._schema.name}/{place}").sample(keys, len(keys))
-        return self._orders[place]
+        keys = range(1, len(self._rows[column.references]) + 1)
+        seed = f"{self._seed}/{self._schema.name}/{table.name}/{column.name}/order"
+        return Random(seed).sample(keys, len(keys))
 
     def _group(
-        self, table: Table, column: Column, columns: tuple[str, ...]
-    ) -> dict[tuple[Any, ...], list[int]]:
-        place = (table.name, column.name)
-        if place not in self._groups:
-            groups = self._groups[place] = {}
-            rows = self._rows[column.references]
-            for key in self._order(table, column):
-                groups.setdefault(tuple(rows[key - 1][one] for one in columns), []).append(key)
-        return self._groups[place]
+        self, column: Column, order: Sequence[int], columns: tuple[str, ...]
+    ) -> Mapping[tuple[Any, ...], Sequence[int]]:
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        rows = self._rows[column.references]
+        for key in order:
+            groups.setdefault(tuple(rows[key - 1][one] for one in columns), []).append(key)
+        return groups
 
-    def _bound(self, table: Table, bound: float | str) -> Any:
-        if not isinstance(bound, str):
-            return bound
-        if bound[:1].isdigit():
-            return date.fromisoformat(bound).toordinal()
-        return self._path(table, bound)
+    def _bound(self, table: Table, bound: float | str) -> Callable[[DraftRow], Any]:
+        if isinstance(bound, str) and not bound[:1].isdigit():
+            return self._path(table, bound)
+        value = _day(bound) if isinstance(bound, str) else bound
+        return lambda _row: value
 
     def _path(self, table: Table, path: str) -> Callable[[DraftRow], Any]:
         """What gives the value at a path; a date as the number of its day."""
         if path == "today":
-            today = date.fromisoformat(self._schema.today).toordinal()
-            return lambda _row: today
+            return self._bound(table, self._schema.today)
         *references, last = path.split(".")
         steps: list[tuple[str, list[DraftRow]]] = []
         for name in references:
@@ -183,14 +176,26 @@ class ValueDraws:
 
         return value
 
-    @staticmethod
-    def _cell(column: Column, step: float) -> Callable[[float], Any]:
-        if column.type == "date":
-            return lambda value: date.fromordinal(int(value)).isoformat()
-        if column.type == "number":
-            return lambda value: round(round(value / step) * step, 6)
-        whole = int(step)
-        return lambda value: int(value // whole) * whole
+
+def _change(
+    column: Column,
+    step: float,
+    start: Callable[[DraftRow], Any],
+    change: Callable[[float, float], float],
+) -> Drawer:
+    cell = _cell(column, step)
+    return lambda rows, chance: [
+        None if value is None else cell(change(value, chance.random())) for value in map(start, rows)
+    ]
+
+
+def _cell(column: Column, step: float) -> Callable[[float], Any]:
+    if column.type == "date":
+        return lambda value: date.fromordinal(int(value)).isoformat()
+    if column.type == "number":
+        return lambda value: round(round(value / step) * step, 6)
+    whole = int(step)
+    return lambda value: int(value // whole) * whole
 
 
 _day = lru_cache(4096)(lambda text: date.fromisoformat(text).toordinal())
@@ -217,6 +222,12 @@ _FORMS: dict[str, tuple[tuple[str, ...], Callable[[Any], str]]] = {
     "street": (("address", "person"), lambda form: form.street_address()),
 }
 """Faker's providers for a form, of which its factory would load all there are, and its method."""
+
+
+def _forms(name: str, rows: Sequence[DraftRow], chance: Random) -> list[str]:
+    form = _form(name)
+    form.random = chance
+    return [_FORMS[name][1](form) for _ in rows]
 
 
 @cache

@@ -20,6 +20,7 @@ from agentworld_sim.toolkits import (
     langchain,
     model_context_protocol,
     plain,
+    web_search,
 )
 from agentworld_sim.toolkits.fitting import (
     arguments_of,
@@ -54,6 +55,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "time": model_context_protocol.TIME_TOOLS,
     "common": plain.COMMON_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
+    "search": web_search.TOOLS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
 

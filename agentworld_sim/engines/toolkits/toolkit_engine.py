@@ -20,7 +20,7 @@ from agentworld_sim.toolkits import (
 )
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
 
 
@@ -85,25 +85,36 @@ class ToolkitSession:
     """Implements `EngineSession`. It holds nothing: an answer follows from the state alone."""
 
     async def answer(self, context: StepContext) -> Answer:
-        call, tool = context.call, context.tool
-        found = known_tool(tool.binds_to)
-        if found is None:
-            raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
-        if tool.input_schema != found.input_schema:
-            # The user's schema may leave optional what the operation cannot do without.
-            check_arguments(
-                replace(tool, input_schema=found.input_schema),
-                arguments_of(tool.binds_to, call.arguments),
-            )
+        found = tool_behind(context)
         if found.slow:
-            return await asyncio.to_thread(_compute, found, call, tool, context)
-        return _compute(found, call, tool, context)
+            return await asyncio.to_thread(_compute, found, context)
+        return _compute(found, context)
 
     def close(self) -> None:
         pass
 
 
-def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: StepContext) -> Answer:
+def tool_behind(context: StepContext) -> KnownTool:
+    """The well-known tool that a call is for; its arguments fit that tool's own schema, too.
+
+    Raises:
+        EngineFailure: the tool is none.
+    """
+    call, tool = context.call, context.tool
+    found = known_tool(tool.binds_to)
+    if found is None:
+        raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
+    if tool.input_schema != found.input_schema:
+        # The user's schema may leave optional what the operation cannot do without.
+        check_arguments(
+            replace(tool, input_schema=found.input_schema),
+            arguments_of(tool.binds_to, call.arguments),
+        )
+    return found
+
+
+def _compute(found: KnownTool, context: StepContext) -> Answer:
+    call, tool = context.call, context.tool
     # Two servers of one kind keep apart what they keep.
     server = call.name.rpartition("__")[0]
     kept = ServerValues(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")

@@ -1,0 +1,239 @@
+"""`SearchEngine`: searches the pages of a world, and opens them."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+from typing import Any, Literal, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+from agentworld_sim.engines.search.guard import Guard
+from agentworld_sim.engines.search.page_index import PageIndex, host_of, words_of
+from agentworld_sim.engines.search.search_results import SearchResult, result_of
+from agentworld_sim.engines.search.web_page import WebPage
+from agentworld_sim.engines.toolkits import TURN_US, ServerValues, tool_behind
+from agentworld_sim.ports import Answer, StepContext
+from agentworld_sim.toolkits import (
+    KnownTool,
+    arguments_of,
+    bind_to,
+    binding_for,
+    resolve_function,
+    unknown_to,
+)
+from agentworld_sim.types.conditions import Conditions
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Observation
+from agentworld_sim.types.values import changed_keys
+
+PREFIX = "search/"
+"""What the keys of the values begin with: `base` (which base data has the pages), `withheld` (values that no search
+may show), `page/URL` (pages of this world alone), and what the tools keep."""
+
+PAGE = f"{PREFIX}page/"
+
+
+class PagesToRead(Protocol):
+    """Where the pages are that worlds share; `relational`'s `BaseData` is one."""
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection to their `PageIndex` that nobody else uses meanwhile."""
+        ...
+
+
+OpenPages = Callable[[Any], PagesToRead]
+"""Opens what the value `search/base` of a state names. It may take long: it is called in a thread."""
+
+
+class NoPage(Exception):
+    """There is nothing at an address; what a browser would say of it."""
+
+
+class SearchEngine:
+    """Implements `Engine` for tools that search the web and open its pages."""
+
+    name = "search"
+    route: Literal["compute"] = "compute"
+
+    def __init__(self, open_pages: OpenPages, *, has_pages: bool) -> None:
+        """`has_pages` says whether the worlds have pages at all: where they have none, only tools bind that are
+        bound by name, and a model may answer the others."""
+        self._open_pages = open_pages
+        self._has_pages = has_pages
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        if tool.binds_to is None and not self._has_pages:
+            return None
+        return bind_to(tool, self.name)
+
+    def refusal(self, tool: ToolSpec) -> str:
+        found = binding_for(tool)
+        if found is not None and found.engine == self.name:
+            return (
+                f"There are no pages that {tool.name!r} could search: the scenario needs `fiction:` or `pages:`, or"
+                " a language world model (AGENTWORLD_MODEL_URL, or model=…)."
+            )
+        return unknown_to(tool, self.name)
+
+    async def open(self, state: WorldState, blobs: Blobs) -> SearchSession:
+        session = SearchSession(self._open_pages)
+        await session.bring_up(state.values)
+        return session
+
+
+class SearchSession:
+    """Implements `EngineSession`. An answer follows from the state alone; the session holds what is open."""
+
+    def __init__(self, open_pages: OpenPages) -> None:
+        self._open_pages = open_pages
+        self._base: tuple[Any, PagesToRead] | None = None
+        self._values: Mapping[str, Any] = {}
+        self._own: PageIndex | None = None
+
+    async def bring_up(self, values: Mapping[str, Any]) -> None:
+        """Opens the pages that the values name."""
+        name = values.get(f"{PREFIX}base")
+        if name is not None and (self._base is None or self._base[0] != name):
+            self._base = name, await asyncio.to_thread(self._open_pages, name)
+        if any(key.startswith(PAGE) for key in changed_keys(self._values, values)):
+            self._own = index_of(values)
+        self._values = values
+
+    async def answer(self, context: StepContext) -> Answer:
+        found = tool_behind(context)
+        await self.bring_up(context.state.values)
+        if found.slow:
+            return await asyncio.to_thread(self._compute, found, context)
+        return self._compute(found, context)
+
+    def _compute(self, found: KnownTool, context: StepContext) -> Answer:
+        kept = ServerValues(context.state.values, PREFIX)
+        if self._base is None:
+            observation = self._observe(found, context, kept, None)
+        else:
+            with self._base[1].reading() as connection:
+                observation = self._observe(found, context, kept, PageIndex(connection))
+        clock_us = context.state.clock_us + TURN_US
+        return Answer(observation, StateChange(clock_us=clock_us, values=kept.changes))
+
+    def _observe(
+        self, found: KnownTool, context: StepContext, kept: ServerValues, base: PageIndex | None
+    ) -> Observation:
+        turn = SearchTurn(
+            kept=kept,
+            clock_us=context.state.clock_us,
+            seed=context.seed,
+            name=context.call.name,
+            offline=Conditions.of(context.state.values).offline,
+            indexes=tuple(one for one in (self._own, base) if one is not None),
+        )
+        arguments = arguments_of(context.tool.binds_to, context.call.arguments)
+        observation: Observation = resolve_function(found.operation)(turn, arguments)
+        if context.tool.output_schema is None and observation.structured is not None:
+            observation = replace(observation, structured=None)
+        return observation
+
+    def close(self) -> None:
+        pass
+
+
+def index_of(values: Mapping[str, Any]) -> PageIndex | None:
+    """An index of the pages that stand in the state; `None` where there are none."""
+    pages = [
+        WebPage(url=key.removeprefix(PAGE), **value)
+        for key, value in sorted(values.items())
+        if key.startswith(PAGE)
+    ]
+    if not pages:
+        return None
+    index = PageIndex(sqlite3.connect(":memory:", check_same_thread=False))
+    index.write(pages)
+    return index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTurn:
+    """What an operation may look at, beside the arguments."""
+
+    kept: ServerValues
+    clock_us: int
+    """The world's time, in microseconds since the epoch."""
+    seed: int
+    """Of the turn's random source."""
+    name: str
+    """What the agent calls the tool."""
+    offline: bool
+    """Whether no host can be reached."""
+    indexes: tuple[PageIndex, ...]
+    """The pages: the world's own first, then those that worlds share."""
+
+    def results(self, queries: Sequence[str], limit: int = 10) -> list[list[SearchResult]]:
+        """What all queries of the call find, without what the world withholds: a page that would show it is
+        replaced by the next."""
+        guard = Guard(self.kept.get("withheld", ()), queries)
+        return [self._results(query, limit, guard) for query in queries]
+
+    def _results(self, query: str, limit: int, guard: Guard) -> list[SearchResult]:
+        words = words_of(query).keys()
+        found: dict[str, SearchResult] = {}
+        orders: list[list[WebPage]] = []
+
+        def accept(page: WebPage) -> bool:
+            result = None if page.url in found else result_of(page, words, guard)
+            if result is not None:
+                found[page.url] = result
+            return result is not None
+
+        for index in self.indexes:
+            search = index.search if index is self.indexes[-1] else index.hits
+            orders.append(search(query, limit, accept))
+        pages = chain.from_iterable(zip_longest(*orders))
+        return [found[page.url] for page in pages if page is not None][:limit]
+
+    def page(self, url: str) -> WebPage:
+        """The page that a browser shows for what a user typed: without the fragment, and also where `http` leads to
+        `https`, or a host without `www.` to one with it.
+
+        Raises:
+            NoPage: there is none.
+        """
+        try:
+            parts = urlsplit(
+                url if "://" in url or url.partition(":")[0].isalpha() else f"https://{url}"
+            )
+            host = parts.hostname or ""
+        except ValueError:
+            raise NoPage(f"Invalid URL: {url}") from None
+        if parts.scheme not in ("http", "https"):
+            raise NoPage(f"Unsupported URL scheme: {parts.scheme}")
+        if not host or any(letter.isspace() for letter in host):
+            raise NoPage(f"Invalid URL: {url}")
+        if self.offline:
+            raise NoPage(f"Could not resolve host: {host}")
+        for address in _addresses(host, parts.path, parts.query):
+            for index in self.indexes:
+                if (page := index.page(address)) is not None:
+                    return page
+        if any(index.has_host(host_of(f"https://{host}")) for index in self.indexes):
+            raise NoPage(f"404 Not Found: {url}")
+        raise NoPage(f"Could not resolve host: {host}")
+
+
+def _addresses(host: str, path: str, query: str) -> list[str]:
+    path = quote(unquote(path, errors="replace"), safe="/:@!$&'()*+,;=~") or "/"
+    bare = path.rstrip("/")
+    hosts = (host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}")
+    return [
+        f"{scheme}://{name}{way}{asked}"
+        # A site that knows no such parameter shows the same page.
+        for asked in dict.fromkeys((f"?{query}" if query else "", ""))
+        for name in hosts
+        for scheme in ("https", "http")
+        for way in dict.fromkeys((path, bare, f"{bare}/"))
+    ]
