@@ -21,10 +21,10 @@ _SQL_TYPES = {"text": "text", "integer": "integer", "number": "real", "date": "t
 
 
 def row_counts(schema: FictionSchema, rows: int) -> dict[str, int]:
-    """How many rows each table has, or at most has, of `rows` in all; each at least two."""
+    """How many rows each table has, or at most has, of `rows` in all."""
     shares = sum(table.share for table in schema.tables)
     return {
-        table.name: max(2, round(rows * table.share / shares)) for table in schema.tables
+        table.name: max(table.least, round(rows * table.share / shares)) for table in schema.tables
     }
 
 
@@ -187,32 +187,41 @@ class FictionDraft:
     def _compute(self, connection: sqlite3.Connection) -> None:
         for table in self._schema.tables:
             for column in table.columns:
-                if isinstance(column.make, Sql):
-                    connection.execute(
-                        f'update "{table.name}" set "{column.name}" = ({column.make.sql})'
-                    )
+                if not isinstance(column.make, Sql):
+                    continue
+                statement = f'update "{table.name}" set "{column.name}" = ({column.make.sql})'
+                try:
+                    connection.execute(statement)
+                except sqlite3.Error as error:
+                    raise UsageError(
+                        f"family {self._schema.name!r}, seed {self._recipe.seed}: the computed column"
+                        f" {column.name!r} of the table {table.name!r}: {error}. Correct its SQL, or let a rule say"
+                        " what is drawn again."
+                    ) from None
 
     def _mend(self, connection: sqlite3.Connection) -> bool:
         """Draws the rows again that break a rule, and says whether there were any."""
         again = False
         for rule in self._schema.rules:
-            keys = broken_keys(connection, rule)
-            if not keys:
-                continue
             if not rule.table:
+                continue
+            table = self._schema.table(rule.table)
+            for key in sorted(set(broken_keys(connection, rule))):
+                if self._attempts.get((table.name, key), 0) >= DRAWS:
+                    raise self._unsatisfied(table, key, f"it breaks the rule {rule.says!r}")
+                self._redraw(connection, table, self._rows[table.name][key - 1])
+                again = True
+        if again:
+            self._draws.forget()
+            return True
+        for rule in self._schema.rules:
+            if keys := broken_keys(connection, rule):
                 raise UsageError(
                     f"family {self._schema.name!r}, seed {self._recipe.seed}: {len(keys)} rows break the rule"
-                    f" {rule.says!r}, which names no table whose rows could be drawn again. Name one, or correct"
-                    " what the columns draw."
+                    f" {rule.says!r}, which names no table whose rows are drawn again. Name one, or correct what"
+                    " the columns draw."
                 )
-            table = self._schema.table(rule.table)
-            for key in sorted(set(keys)):
-                if self._attempts.get((table.name, key), 0) >= DRAWS:
-                    raise self._unsatisfied(table, key, f"they break the rule {rule.says!r}")
-                self._redraw(connection, table, self._rows[table.name][key - 1])
-            self._draws.forget()
-            again = True
-        return again
+        return False
 
     @staticmethod
     def _read(connection: sqlite3.Connection, table: Table) -> tuple[Row, ...]:

@@ -84,7 +84,7 @@ class Pick(_Make):
     pick: Literal["even", "in_turn", "zipf"]
     """`zipf`: few are picked often, most of them seldom."""
     other_than: str = ""
-    """A column of the same row whose value it does not take."""
+    """The path of a value that it does not take."""
     like: Mapping[str, str] = field(default_factory=dict[str, str])
     """Columns of the row that is picked, each with the path of the value that it must have."""
 

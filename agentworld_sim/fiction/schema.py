@@ -60,6 +60,8 @@ class Table:
     own, which stand on the pages of what they refer to."""
     share: float = 1.0
     """Its part of the world's rows, relative to the other tables."""
+    least: int = 2
+    """The fewest rows that it has in a small world."""
     given: str = ""
     """A query of the tables before that gives its rows, and a value for each of the columns that it names; at most
     as many rows as its share are taken. Empty where rows are drawn."""

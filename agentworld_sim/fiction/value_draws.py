@@ -118,18 +118,19 @@ class ValueDraws:
         likes = [self._path(table, path) for path in make.like.values()]
         groups = self._group(column, order, tuple(make.like)) if likes else {}
 
+        other = self._path(table, make.other_than) if make.other_than else None
+
         def draw(rows: Sequence[DraftRow], chance: Random) -> list[Any]:
             values: list[Any] = []
             for row in rows:
+                key = row[table.key]
                 among = groups.get(tuple(like(row) for like in likes), ()) if likes else order
                 if column.references == table.name:
-                    before = row[table.key]
-                    among = [one for one in among if one < before] if likes else range(1, before)
-                avoided = row[make.other_than] if make.other_than else None
-                if avoided is not None and avoided in among:
-                    among = [one for one in among if one != avoided]
-                place = _place(make.pick, len(among), row[table.key], chance) if among else 0
-                values.append(among[place] if among else None)
+                    among = [one for one in among if one < key] if likes else range(1, key)
+                value = _one_of(among, make.pick, key, chance)
+                if other and value is not None and value == (avoided := other(row)):
+                    value = _one_of([one for one in among if one != avoided], make.pick, key, chance)
+                values.append(value)
             return values
 
         return draw
@@ -201,13 +202,15 @@ def _cell(column: Column, step: float) -> Callable[[float], Any]:
 _day = lru_cache(4096)(lambda text: date.fromisoformat(text).toordinal())
 
 
-def _place(spread: str, count: int, key: int, chance: Random) -> int:
+def _one_of(among: Sequence[int], spread: str, key: int, chance: Random) -> int | None:
+    if not among:
+        return None
     if spread == "in_turn":
-        return (key - 1) % count
+        return among[(key - 1) % len(among)]
     if spread == "zipf":
         # The nth is taken about 1/n as often as the first.
-        return int((count + 1) ** chance.random()) - 1
-    return int(chance.random() * count)
+        return among[int((len(among) + 1) ** chance.random()) - 1]
+    return among[int(chance.random() * len(among))]
 
 
 def _sign(sign: str, chance: Random) -> str:
