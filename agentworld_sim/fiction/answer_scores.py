@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -71,8 +71,7 @@ class GoldTable:
 
     def markdown(self) -> str:
         """The gold table as an answer says it."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        return "\n".join("| " + " | ".join(map(_written, line)) + " |" for line in lines)
+        return markdown_table(self.columns, self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +124,12 @@ def score_answer(gold: GoldTable, answer: str) -> AnswerScore:
         item_f1=items[2],
         success={*rows, *items} == {1.0},
     )
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as answers have it; None is an empty cell."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(map(_written, line)) + " |" for line in lines)
 
 
 def _written(cell: object) -> str:
