@@ -36,6 +36,8 @@ class WebControl(SelectiveControl):
 class PageControl(WebControl):
     """Strikes some of the pages that are opened, the same ones always."""
 
+    lowest: ClassVar[Mapping[str, float]] = {"share": 0}
+
     share: float = 0.2
     """How many of all pages, as a part of 1. A page that it strikes once is struck whenever it is opened."""
 

@@ -96,7 +96,6 @@ class ToolkitMaker:
         failing: str = "",
         output_schema: Mapping[str, Any] | None = None,
         keeps: Keeps = "nothing",
-        distinctive: tuple[str, ...] = (),
     ) -> KnownTool:
         """One tool. What it takes is a schema, or the arguments in the words of `schemas.arguments`."""
         failing = failing or self.failing
@@ -114,7 +113,6 @@ class ToolkitMaker:
             keeps=keeps,
             shell=self.shell,
             slow=self.slow,
-            distinctive=distinctive,
         )
 
 
