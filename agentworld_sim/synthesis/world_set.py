@@ -1,7 +1,7 @@
 """A set of fictional worlds in a folder: built, asked, checked and solved, world by world.
 
 Each step of a world leaves one JSON file, which appears whole or not at all. A step whose file is there and was made
-from the same is not done again, so that a set which was interrupted, or has grown, goes on where it stood.
+from the same by the same release is not done again, so that a set which was interrupted, or has grown, goes on where it stood.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.fiction.page_base import builder_hash
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.types.json import canonical_json
 
@@ -157,7 +158,12 @@ def _run_step(
                 f"the step {before!r} of {name_of(recipe)} is missing:"
                 f" `agentworld fiction {before} {folder}` does it."
             )
-    given = {"recipe": asdict(recipe), "options": options, "before": earlier and earlier["made_from"]}
+    given = {
+        "recipe": asdict(recipe),
+        "options": options,
+        "before": earlier and earlier["made_from"],
+        "builder": builder_hash(),
+    }
     made_from = hashlib.sha256(canonical_json(given).encode()).hexdigest()
     file = _file(folder, recipe, step)
     found = _read(file)

@@ -13,6 +13,7 @@ from agentworld_sim.fiction.page_base import fiction_base
 from agentworld_sim.fiction.pages import fiction_pages
 from agentworld_sim.fiction.questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.recipe import FictionRecipe
+from agentworld_sim.fiction.schema_files import read_family
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.synthesis.question_scenarios import scenario_of
@@ -73,11 +74,12 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
 def solve(recipe: FictionRecipe, earlier: Result) -> Result:
     from agentworld_sim.fiction.searcher import solves
 
+    schema = read_family(recipe.family)
     solved: list[bool] = []
     calls = 0
     for number, (question, kept) in enumerate(_with_data(recipe, earlier), 1):
         with _Tools(recipe, number, kept) as tools:
-            solved.append(solves(question, tools.web_search, tools.web_extractor))
+            solved.append(solves(schema, question, tools.web_search, tools.web_extractor))
             calls += tools.calls
     counts = {"questions": len(solved), "solved": sum(solved), "calls": calls}
     return {"solved": solved, "counts": counts}
