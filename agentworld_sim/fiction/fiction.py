@@ -11,7 +11,6 @@ from typing import Any
 
 from agentworld_sim.engines.search.web_page import Cell
 from agentworld_sim.errors import UsageError
-from agentworld_sim.fiction.schema_files import read_family
 from agentworld_sim.fiction.fiction_draft import (
     FictionDraft,
     broken_keys,
@@ -20,6 +19,7 @@ from agentworld_sim.fiction.fiction_draft import (
 )
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.schema import FictionSchema, Row
+from agentworld_sim.fiction.schema_files import read_family
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Fiction:
         The same page always says the same. Names, and cells that are empty, are shown as they are.
         """
         key, rows = int(cell.key), self.rows[cell.table]
-        truth = rows[key - 1][cell.column] if cell.column in rows[key - 1] else key
+        truth = rows[key - 1][cell.column]
         rate, table = self.recipe.inconsistency, self.schema.table(cell.table)
         if not rate or truth is None or cell.column in (table.key, table.title):
             return truth

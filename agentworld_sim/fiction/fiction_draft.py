@@ -17,7 +17,13 @@ from agentworld_sim.fiction.value_draws import DraftRow, ValueDraws
 DRAWS = 60
 """How often a row is drawn before the schema counts as one that cannot be satisfied."""
 
-_SQL_TYPES = {"text": "text", "integer": "integer", "number": "real", "date": "text", "boolean": "integer"}
+_SQL_TYPES = {
+    "text": "text",
+    "integer": "integer",
+    "number": "real",
+    "date": "text",
+    "boolean": "integer",
+}
 
 
 def row_counts(schema: FictionSchema, rows: int) -> dict[str, int]:
@@ -28,7 +34,9 @@ def row_counts(schema: FictionSchema, rows: int) -> dict[str, int]:
     }
 
 
-def create_tables(connection: sqlite3.Connection, schema: FictionSchema, *, draft: bool = False) -> None:
+def create_tables(
+    connection: sqlite3.Connection, schema: FictionSchema, *, draft: bool = False
+) -> None:
     """Makes the empty tables, with keys, CHECK, UNIQUE and REFERENCES. A draft leaves out what computed columns
     must be, which have no values yet."""
     for table in schema.tables:
@@ -90,7 +98,7 @@ def insert_rows(
     """
     names = [table.key, *(column.name for column in table.columns)]
     marks = ", ".join("?" * len(names))
-    statement = f"insert {'or ignore ' * ignore}into \"{table.name}\" values ({marks})"
+    statement = f'insert {"or ignore " * ignore}into "{table.name}" values ({marks})'
     connection.executemany(statement, ([row[name] for name in names] for row in rows))
 
 
@@ -117,7 +125,9 @@ class FictionDraft:
         """
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             # A row that is drawn again is referred to before it is there.
-            connection.executescript("pragma foreign_keys = on; begin; pragma defer_foreign_keys = on")
+            connection.executescript(
+                "pragma foreign_keys = on; begin; pragma defer_foreign_keys = on"
+            )
             create_tables(connection, self._schema, draft=True)
             counts = row_counts(self._schema, self._recipe.rows)
             for table in self._schema.tables:
@@ -125,9 +135,7 @@ class FictionDraft:
             self._compute(connection)
             while self._mend(connection):
                 self._compute(connection)
-            return {
-                table.name: self._read(connection, table) for table in self._schema.tables
-            }
+            return {table.name: self._read(connection, table) for table in self._schema.tables}
 
     def _seed(self, table: Table, column: Column) -> str:
         return f"{self._recipe.seed}/{self._schema.name}/{table.name}/{column.name}"
@@ -135,7 +143,7 @@ class FictionDraft:
     def _fill(self, connection: sqlite3.Connection, table: Table, count: int) -> None:
         rows = self._rows[table.name]
         if table.given:
-            cursor = connection.execute(f"select * from ({table.given}) limit {count}")
+            cursor = connection.execute(f"select * from ({table.given}) limit ?", (count,))
             names = [one[0] for one in cursor.description]
             rows += [dict(zip(names, one, strict=True)) for one in cursor]
         else:
@@ -170,7 +178,9 @@ class FictionDraft:
             self._attempts[table.name, key] = attempt + 1
             chance = Random(f"{self._recipe.seed}/{self._schema.name}/{table.name}/{key}/{attempt}")
             for column in table.columns:
-                if column.name not in self._given[table.name] and not isinstance(column.make, Name | Sql):
+                if column.name not in self._given[table.name] and not isinstance(
+                    column.make, Name | Sql
+                ):
                     row[column.name] = self._draws.draw(table, column, [row], chance)[0]
             try:
                 return insert_rows(connection, table, [row])

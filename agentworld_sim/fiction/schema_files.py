@@ -7,13 +7,14 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import date
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.fiction.fiction_draft import create_tables
-from agentworld_sim.fiction.makes import After, Between, Make, Name, Pick, Sql, Times
+from agentworld_sim.fiction.makes import After, Between, Make, Name, OneOf, Pick, Sql, Times
 from agentworld_sim.fiction.name_grammar import name_kinds
 from agentworld_sim.fiction.schema import Column, FictionSchema, Table
 
@@ -31,7 +32,9 @@ _TYPES = {
 
 def family_names() -> list[str]:
     """The families that ship."""
-    return sorted(one.name.removesuffix(".yaml") for one in _FAMILIES.iterdir() if one.name.endswith(".yaml"))
+    return sorted(
+        one.name.removesuffix(".yaml") for one in _FAMILIES.iterdir() if one.name.endswith(".yaml")
+    )
 
 
 @cache
@@ -63,7 +66,9 @@ def read_schema(data: Mapping[str, Any]) -> FictionSchema:
     name = data.get("name")
     try:
         # Through JSON, in which lists are tuples and nothing else is taken for what it is not.
-        schema = TypeAdapter(FictionSchema).validate_json(json.dumps(data, default=str), strict=True)
+        schema = TypeAdapter(FictionSchema).validate_json(
+            json.dumps(data, default=str), strict=True
+        )
     except ValidationError as error:
         raise _error(name, [*_type_problems(error, data)]) from None
     problems = [*_problems(schema)] or [*_sql_problems(schema)]
@@ -73,7 +78,9 @@ def read_schema(data: Mapping[str, Any]) -> FictionSchema:
 
 
 def _error(name: object, problems: list[str]) -> UsageError:
-    return UsageError(f"the schema {name!r} cannot be used:\n  " + "\n  ".join(dict.fromkeys(problems)))
+    return UsageError(
+        f"the schema {name!r} cannot be used:\n  " + "\n  ".join(dict.fromkeys(problems))
+    )
 
 
 _KINDS = {
@@ -97,11 +104,17 @@ def _type_problems(error: Any, data: Any) -> Iterator[str]:
         while place:
             part = place.pop(0)
             found = _item(at, part)
-            words.append(str(found.get("name", part)) if isinstance(part, int) and isinstance(found, Mapping) else str(part))
+            words.append(
+                str(found.get("name", part))
+                if isinstance(part, int) and isinstance(found, Mapping)
+                else str(part)
+            )
             at = found
             if part == "make":
                 break
-        message = f"{one['msg']}, not {one['input']!r}" if one["type"] != "missing" else "is missing"
+        message = (
+            f"{one['msg']}, not {one['input']!r}" if one["type"] != "missing" else "is missing"
+        )
         if place:
             # Pydantic says what is wrong with it as each of the makes.
             kinds = [kind for key, kind in _KINDS.items() if isinstance(at, Mapping) and key in at]
@@ -139,7 +152,9 @@ def _problems(schema: FictionSchema) -> Iterator[str]:
             if name not in columns:
                 yield f"tables.{table.name}.unique: {_no('column', name, columns)}"
         title = columns.get(table.title)
-        if table.title and not (title and title.unique and title.type == "text" and not title.nullable):
+        if table.title and not (
+            title and title.unique and title.type == "text" and not title.nullable
+        ):
             yield f"tables.{table.name}.title: {table.title!r} is no column of unique texts."
         if not table.share > 0:
             yield f"tables.{table.name}.share: it is more than 0."
@@ -157,8 +172,8 @@ def _column_problems(
     table: Table, column: Column, tables: Mapping[str, Table], before: Mapping[str, Column]
 ) -> Iterator[str]:
     make = column.make
-    if make and make.null and not column.nullable:
-        yield "it is empty at times, and not nullable."
+    if make and make.null and (not column.nullable or isinstance(make, Name | Sql)):
+        yield "it is empty at times, and not nullable, or a name, or computed."
     if column.references:
         if column.references not in tables:
             yield f"it refers to a table that does not stand before: {_no('table', column.references, tables)}"
@@ -171,16 +186,45 @@ def _column_problems(
         yield f"{type(make).__name__} makes no {column.type}."
     if isinstance(make, Name) and make.name not in name_kinds():
         yield f"there is no kind of name {make.name!r}. There are: {', '.join(name_kinds())}."
+    if isinstance(make, OneOf):
+        wrong = [one for one in make.one_of if not _fits(one, column.type)]
+        if wrong or not make.one_of:
+            yield f"one_of: {wrong} are of another type than {column.type}."
     if isinstance(make, Between):
         low, high = make.between
-        if type(low) is type(high) and not _is_path(low) and not _is_path(high) and low > high:  # type: ignore[operator]
+        literal = [one for one in make.between if not _is_path(one)]
+        if not all(_fits(one, column.type) for one in literal):
+            yield f"between: {literal} are of another type than {column.type}."
+        elif len(literal) == 2 and not low <= high:  # pyright: ignore[reportOperatorIssue]
             yield f"nothing is between {low} and {high}."
+        elif make.shape == "log" and (
+            column.type == "date" or not isinstance(low, int | float) or low <= 0
+        ):
+            yield "shape: the orders of magnitude begin with a number above 0."
     for path in _paths(make):
-        yield from _path_problems(path, tables, before)
+        yield from _path_problems(path, column, tables, before)
     if isinstance(make, Pick):
         for name in make.like:
-            if column.references and name not in (one.name for one in tables[column.references].columns):
+            if column.references and name not in (
+                one.name for one in tables[column.references].columns
+            ):
                 yield f"like: the table {column.references!r} has no column {name!r}."
+
+
+def _fits(value: object, type: str) -> bool:
+    """Whether a value of a schema can stand in a column. The keys of a mapping are texts, also those of numbers."""
+    try:
+        match type:
+            case "date":
+                return isinstance(value, str) and bool(date.fromisoformat(value))
+            case "integer" | "boolean":
+                return not isinstance(value, float) and isinstance(int(str(value)), int)
+            case "number":
+                return isinstance(float(str(value)), float)
+            case _:
+                return isinstance(value, str)
+    except ValueError:
+        return False
 
 
 def _is_path(bound: object) -> bool:
@@ -202,7 +246,7 @@ def _paths(make: Make | None) -> list[str]:
 
 
 def _path_problems(
-    path: str, tables: Mapping[str, Table], columns: Mapping[str, Column]
+    path: str, of: Column, tables: Mapping[str, Table], columns: Mapping[str, Column]
 ) -> Iterator[str]:
     for last, name in enumerate(path.split("."), 1 - len(path.split("."))):
         column = columns.get(name)
@@ -214,6 +258,8 @@ def _path_problems(
         if last and column.references not in tables:
             yield f"the path {path!r}: {name!r} refers to no table."
             return
+        if not last and (column.type == "date") != (of.type == "date") and not of.references:
+            yield f"the path {path!r} leads to a {column.type}, and the column is a {of.type}."
         if last:
             columns = {one.name: one for one in tables[column.references].columns}
 
@@ -232,7 +278,9 @@ def _sql_problems(schema: FictionSchema) -> Iterator[str]:
                 if not _IDENTIFIER.fullmatch(name):
                     yield f"tables.{table.name}: {name!r} is no name of small letters, digits and _."
                 else:
-                    yield from problem(f"tables.{table.name}: {name!r} is a word of SQL", f"select 1 as {name}")
+                    yield from problem(
+                        f"tables.{table.name}: {name!r} is a word of SQL", f"select 1 as {name}"
+                    )
         try:
             create_tables(connection, schema)
         except (sqlite3.Error, sqlite3.Warning) as error:

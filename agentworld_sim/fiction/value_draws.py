@@ -15,7 +15,6 @@ from agentworld_sim.fiction.makes import (
     After,
     Between,
     Form,
-    Make,
     Name,
     OneOf,
     Pattern,
@@ -66,19 +65,30 @@ class ValueDraws:
                 return self._between(table, column, make)
             case After():
                 start, (low, high) = self._path(table, make.after), make.by
-                return _change(column, make.step, start, lambda value, part: value + low + part * (high - low))
+                return _change(
+                    column, make.step, start, lambda value, part: value + low + part * (high - low)
+                )
             case Times():
                 start, (low, high) = self._path(table, make.times), make.by
-                return _change(column, make.step, start, lambda value, part: value * (low + part * (high - low)))
+                return _change(
+                    column,
+                    make.step,
+                    start,
+                    lambda value, part: value * (low + part * (high - low)),
+                )
             case OneOf():
                 weights = make.one_of if isinstance(make.one_of, Mapping) else None
                 cumulative = list(accumulate(weights.values())) if weights else None
                 values: list[Any] = list(make.one_of)
-                if column.type in ("integer", "boolean"):
-                    values = [int(one) for one in values]
-                return lambda rows, chance: chance.choices(values, cum_weights=cumulative, k=len(rows))
+                if column.type in ("integer", "boolean", "number"):
+                    values = [float(one) if column.type == "number" else int(one) for one in values]
+                return lambda rows, chance: chance.choices(
+                    values, cum_weights=cumulative, k=len(rows)
+                )
             case Pattern():
-                return lambda rows, chance: ["".join(_sign(one, chance) for one in make.pattern) for _ in rows]
+                return lambda rows, chance: [
+                    "".join(_sign(one, chance) for one in make.pattern) for _ in rows
+                ]
             case Form():
                 return partial(_forms, make.form)
             case Pick():
@@ -129,7 +139,9 @@ class ValueDraws:
                     among = [one for one in among if one < key] if likes else range(1, key)
                 value = _one_of(among, make.pick, key, chance)
                 if other and value is not None and value == (avoided := other(row)):
-                    value = _one_of([one for one in among if one != avoided], make.pick, key, chance)
+                    value = _one_of(
+                        [one for one in among if one != avoided], make.pick, key, chance
+                    )
                 values.append(value)
             return values
 
@@ -186,7 +198,8 @@ def _change(
 ) -> Drawer:
     cell = _cell(column, step)
     return lambda rows, chance: [
-        None if value is None else cell(change(value, chance.random())) for value in map(start, rows)
+        None if value is None else cell(change(value, chance.random()))
+        for value in map(start, rows)
     ]
 
 
