@@ -85,14 +85,15 @@ def _facts_of(fiction: Fiction, question: FictionQuestion) -> Iterator[tuple[tup
 
 
 def _blocks(text: str) -> list[str]:
-    """The results that a tool printed, each from its number `[1]` on; all of the text where there are none."""
-    return [one for one in re.split(r"(?m)^(?=\[\d+\] )|^(?=Title: )", text) if one.strip()]
+    """The results that a tool printed, without their numbers: `[1] https://…`, or `Title: …`."""
+    numbered = re.split(r"(?m)^\[\d+\] ", text)
+    return numbered if numbered[1:] else re.split(r"(?m)^(?=Title: )", text)
 
 
 def _plain(text: str) -> str:
     """Lower case, single spaces, and numbers without separators of thousands."""
-    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    text = re.sub(r"[*_`]", "", text)
+    text = unicodedata.normalize("NFKC", text).casefold()
+    text = " ".join(re.sub(r"[*`]", "", text).replace("_", " ").split())
     return re.sub(r"(?<=\d)[,' ](?=\d{3}(?!\d))", "", text)
 
 

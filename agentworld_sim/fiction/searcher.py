@@ -10,9 +10,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agentworld_sim.fiction.answer_scores import markdown_table
+from agentworld_sim.fiction.answer_scores import markdown_table, score_answer
 from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, Filter, QueryPlan
 from agentworld_sim.fiction.question_text import headers
+from agentworld_sim.fiction.questions import FictionQuestion
 from agentworld_sim.fiction.schema import Column, FictionSchema, Table
 
 
@@ -65,13 +66,24 @@ class _NotFoundError(Exception):
     """No page says what was looked for."""
 
 
+def solves(
+    schema: FictionSchema,
+    question: FictionQuestion,
+    web_search: Callable[[Sequence[str]], str],
+    web_extractor: Callable[[str], str],
+) -> bool:
+    """Whether the tools lead to the right answer of a question."""
+    answer = Searcher(schema, web_search, web_extractor).answer(question.plan)
+    return score_answer(question.gold, answer).success
+
+
 @dataclass
 class Searcher:
     """Answers questions about the worlds of one schema."""
 
     schema: FictionSchema
-    web_search: Callable[[str], str]
-    """Prints the results of a query."""
+    web_search: Callable[[Sequence[str]], str]
+    """Prints the results of queries."""
     web_extractor: Callable[[str], str]
     """Prints the page at a URL."""
     opened: set[str] = field(default_factory=set[str])
@@ -104,7 +116,7 @@ class Searcher:
     def _things(self, table: Table) -> list[_Linked]:
         """All things of a table: a list of them that a search finds, with its other parts."""
         title = f"List of {table.noun[1]} by"
-        results = self.web_search(f'"{title}"')
+        results = self.web_search([f'"{title}"'])
         found = re.search(rf"(?m)^\[\d+\] (\S+)\nTitle: {re.escape(title)} ", results)
         if not found:
             raise _NotFoundError

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.fiction.leak_audit import SearchCall, find_leaks
-from agentworld_sim.fiction.questions import FictionQuestion, questions_of
+from agentworld_sim.fiction.questions import FictionQuestion, draw_questions
 from tests.fiction.worlds import pages_of_rows, world
 from tests.properties import examples
 
@@ -24,9 +25,10 @@ def calls(texts: list[str], queries: tuple[str, ...] = ("makers",)) -> list[Sear
     return [SearchCall(queries, "\n\n".join(blocks[start : start + 10])) for start in range(0, len(blocks), 10)]
 
 
+@cache
 def question(column: str) -> FictionQuestion:
     """One with a column of this name."""
-    drawn = questions_of(world(), 60, pages=pages_of_rows(world()))
+    drawn = draw_questions(world(), pages=pages_of_rows(world()))
     return next(one for one in drawn if column in one.gold.columns[1:])
 
 
