@@ -167,7 +167,7 @@ def _mapping(binds_to: str) -> tuple[Names, Mapping[str, Any]]:
     _, bracket, inside = binds_to.partition("(")
     names: dict[str, str | None] = {}
     constants: dict[str, Any] = {}
-    for part in inside.removesuffix(")").split(",") if bracket else ():
+    for part in re.split(r",(?![^\[]*\])", inside.removesuffix(")")) if bracket else ():
         found = _PART.fullmatch(part) if inside.endswith(")") else None
         own, name = found.group("own", "name") if found else (None, None)
         name = name or (found and found["left_out"])

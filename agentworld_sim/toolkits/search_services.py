@@ -45,8 +45,8 @@ def _tools() -> Iterator[KnownTool]:
         f"query include_domains?:strings|null exclude_domains?:strings|null {_DEPTH}|null"
         " include_images?:boolean|null time_range?:day,week,month,year|null"
         " topic?:general,news,finance|null start_date?:string|null end_date?:string|null"
-        # Of the tool's object: who sets it there says so in `binds_to`.
-        " max_results?:integer|null",
+        # With which the tool's object is made, or a function of one's own around the service.
+        " max_results?:integer|null include_raw_content?:boolean|null",
     )
     yield _tool(
         "tavily/tavily_extract",

@@ -15,6 +15,7 @@ from agentworld_sim.engines.search import NoPage, SearchResult, WebPage
 from agentworld_sim.toolkits import binding_for, known_tools, resolve_function
 from agentworld_sim.toolkits.domain_inference import infer_domain
 from agentworld_sim.toolkits.tool_specs import with_domain
+from tests.controls.lamp_pages import lamps
 
 RECORDED = json.loads(
     (Path(__file__).parent / "recorded" / "search_services.json").read_text(encoding="utf-8")
@@ -91,6 +92,25 @@ def test_an_ordinary_name_is_no_search_tool() -> None:
         for domain in (None, "search", "mcp"):
             spec = ToolSpec(name=name, input_schema=schema, domain=domain)
             assert binding_for(spec) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "takes", "binds_to"),
+    [
+        ("google_search", ["query"], "search/web_search"),
+        ("search_web", ["q"], "search/web_search(query=q)"),
+        ("visit_webpage", ["url"], "search/web_extractor"),
+        ("fetch_url", ["link"], "search/web_extractor(url=link)"),
+        ("internet_search", ["query", "max_results", "topic", "include_raw_content"], "tavily/tavily_search"),
+    ],
+)  # fmt: skip
+async def test_search_tools_of_ones_own_bind_by_usual_names(
+    name: str, takes: Sequence[str], binds_to: str
+) -> None:
+    schema = {"type": "object", "properties": {one: {} for one in takes}, "required": takes[:1]}
+    async with await lamps() as world:
+        (bound,) = world.add_tools([ToolSpec(name=name, input_schema=schema)])
+    assert bound.binds_to == binds_to
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def page_text(page: WebPage) -> str:
     """A page's words on one line."""
     tokens = _markdown().parse(page.text)
     inline = (token.children or () for token in tokens if token.type == "inline")
-    texts = ("".join(one.content or " " for one in children) for children in inline)
+    texts = ("".join(one.content or " " * ("break" in one.type) for one in all) for all in inline)
     return " ".join(" ".join(texts).split())
 
 

@@ -92,10 +92,7 @@ class SearchEngine:
     def refusal(self, tool: ToolSpec) -> str:
         found = binding_for(tool)
         if found is not None and found.engine == self.name:
-            return (
-                f"There are no pages that {tool.name!r} could search: the scenario needs `fiction:` or `pages:`, or"
-                " a language world model (AGENTWORLD_MODEL_URL, or model=…)."
-            )
+            return "There are no pages to search: give the scenario `fiction:` or `pages:`."
         return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> SearchSession:

@@ -23,7 +23,7 @@ Dirt = Sequence[Mapping[str, Any]]
 _MIRRORS = ("?utm_source=newsletter", "?ref=home", "?amp=1")
 """What is at the end of a page's further addresses. A site shows the same page for parameters that it does not know."""
 
-_SPAM_HOSTS = ("bestpicks-online.example", "dealfinder-hub.example", "toprated-guide.example")
+_SPAM_HOSTS = ("bestpicks-online.alt", "dealfinder-hub.alt", "toprated-guide.alt")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<![\w/.,&?=#-])\d[\d,]*\d(?:\.\d+)?(?![\w/]|[.,-]\d)")
 """A number of two digits or more that is no part of a word, a date or an address."""

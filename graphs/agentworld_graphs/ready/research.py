@@ -58,9 +58,7 @@ class ResearchSteps(ReactSteps):
             here = await hand_in(world, update["messages"][-1].text, at=state.get("sim_ref"))
         return {**update, "sim_ref": here}
 
-    async def _ask(
-        self, told: str, state: Working, runtime: Runtime[Settings]
-    ) -> dict[str, Any]:
+    async def _ask(self, told: str, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
         asked = HumanMessage(told)
         messages = [*state["messages"], asked]
         return {"messages": [asked, await self.who.think(messages, Settings.of(runtime))]}
