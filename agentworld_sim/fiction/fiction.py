@@ -75,7 +75,7 @@ class Fiction:
         made_of, row = self.schema.table(table), self.rows[table][key - 1]
         if made_of.title:
             return row[made_of.title]
-        return " – ".join(
+        return " \N{EN DASH} ".join(
             self.title_of(column.references, row[column.name])
             for column in made_of.columns
             if column.references and row[column.name] is not None

@@ -70,13 +70,6 @@ class Name(_Make):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form(_Make):
-    """What has a form of the real world, and is never asked for."""
-
-    form: Literal["mail", "phone", "street"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pick(_Make):
     """A row of the table that the column refers to. In the row's own table it is one that comes before, so that
     there is no circle, and the first row has none."""
@@ -96,4 +89,4 @@ class Sql(_Make):
     sql: str
 
 
-Make = Between | After | Times | OneOf | Pattern | Name | Form | Pick | Sql
+Make = Between | After | Times | OneOf | Pattern | Name | Pick | Sql

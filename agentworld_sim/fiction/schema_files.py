@@ -5,29 +5,41 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeGuard, get_args
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.fiction.fiction_draft import create_tables
-from agentworld_sim.fiction.makes import After, Between, Make, Name, OneOf, Pick, Sql, Times
+from agentworld_sim.fiction.makes import (
+    After,
+    Between,
+    Make,
+    Name,
+    OneOf,
+    Pattern,
+    Pick,
+    Sql,
+    Times,
+)
 from agentworld_sim.fiction.name_grammar import name_kinds
-from agentworld_sim.fiction.schema import Column, FictionSchema, Table
+from agentworld_sim.fiction.schema import Column, FictionSchema
 
 _FAMILIES = resources.files(__package__) / "families"
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
-_TYPES = {
-    "date": ("Between", "After", "OneOf", "Sql"),
-    "boolean": ("OneOf", "Between", "Sql"),
-    "integer": ("Between", "After", "Times", "OneOf", "Sql"),
-    "number": ("Between", "After", "Times", "OneOf", "Sql"),
-    "text": ("OneOf", "Pattern", "Name", "Form", "Sql"),
+_KINDS = {next(iter(make.__annotations__)): make.__name__ for make in get_args(Make)}
+"""What tells which of the makes a mapping is: its first key."""
+_MAKES_OF_TYPE = {
+    "date": Between | After | OneOf | Sql,
+    "boolean": OneOf | Sql,
+    "integer": Between | After | Times | OneOf | Sql,
+    "number": Between | After | Times | OneOf | Sql,
+    "text": OneOf | Pattern | Name | Sql,
 }
-"""What can make the values of a type, beside `Pick` for those that refer to a table."""
+_COMPARISONS = ("equal", "at_least", "at_most")
 
 
 def family_names() -> list[str]:
@@ -63,152 +75,138 @@ def read_schema(data: Mapping[str, Any]) -> FictionSchema:
     """
     from pydantic import TypeAdapter, ValidationError
 
-    name = data.get("name")
     try:
         # Through JSON, in which lists are tuples and nothing else is taken for what it is not.
-        schema = TypeAdapter(FictionSchema).validate_json(
-            json.dumps(data, default=str), strict=True
-        )
+        text = json.dumps(data, default=str, allow_nan=False)
+        schema = TypeAdapter(FictionSchema).validate_json(text, strict=True)
     except ValidationError as error:
-        raise _error(name, [*_type_problems(error, data)]) from None
-    problems = [*_problems(schema)] or [*_sql_problems(schema)]
-    if problems:
-        raise _error(name, problems)
-    return schema
-
-
-def _error(name: object, problems: list[str]) -> UsageError:
-    return UsageError(
-        f"the schema {name!r} cannot be used:\n  " + "\n  ".join(dict.fromkeys(problems))
-    )
-
-
-_KINDS = {
-    "between": "Between",
-    "after": "After",
-    "times": "Times",
-    "one_of": "OneOf",
-    "pattern": "Pattern",
-    "name": "Name",
-    "form": "Form",
-    "pick": "Pick",
-    "sql": "Sql",
-}
-"""What tells which of the makes a mapping is."""
+        problems = list(_type_problems(error, data))
+    except ValueError as error:
+        problems = [str(error)]
+    else:
+        problems = list(_problems(schema)) or list(_sql_problems(schema))
+        if not problems:
+            return schema
+    lines = "\n  ".join(dict.fromkeys(problems))
+    raise UsageError(f"the schema {data.get('name')!r} cannot be used:\n  {lines}")
 
 
 def _type_problems(error: Any, data: Any) -> Iterator[str]:
     for one in error.errors(include_url=False):
         words: list[str] = []
         at, place = data, list(one["loc"])
-        while place:
+        while place and words[-1:] != ["make"]:
             part = place.pop(0)
-            found = _item(at, part)
-            words.append(
-                str(found.get("name", part))
-                if isinstance(part, int) and isinstance(found, Mapping)
-                else str(part)
-            )
-            at = found
-            if part == "make":
-                break
-        message = (
-            f"{one['msg']}, not {one['input']!r}" if one["type"] != "missing" else "is missing"
-        )
+            try:
+                at = at[part]
+            except (LookupError, TypeError):
+                at = None
+            named = isinstance(part, int) and isinstance(at, Mapping)
+            words.append(str(at.get("name", part) if named else part))
+        missing = one["type"] == "missing"
+        message = "it is missing" if missing else f"{one['msg']}, not {one['input']!r}"
         if place:
             # Pydantic says what is wrong with it as each of the makes.
             kinds = [kind for key, kind in _KINDS.items() if isinstance(at, Mapping) and key in at]
-            if len(kinds) == 1:
-                if place[0] != kinds[0]:
-                    continue
+            if len(kinds) != 1:
+                message = f"it needs exactly one of {', '.join(_KINDS)}"
+            elif place[0] == kinds[0]:
                 words += [str(part) for part in place[1:2]]
             else:
-                message = f"it needs exactly one of {', '.join(_KINDS)}"
+                continue
         yield f"{'.'.join(words)}: {message}."
 
 
-def _item(of: Any, part: str | int) -> Any:
-    try:
-        return of[part]
-    except (KeyError, IndexError, TypeError):
-        return None
+Tables = Mapping[str, Mapping[str, Column]]
+"""Columns by table and name, as far as they stand before the place that is looked at."""
 
 
 def _problems(schema: FictionSchema) -> Iterator[str]:
     """What is wrong beside the types of values."""
-    tables: dict[str, Table] = {}
+    if not _fits(schema.today, "date"):
+        yield f"today: {schema.today!r} is no date YYYY-MM-DD."
+    tables: dict[str, dict[str, Column]] = {}
     for table in schema.tables:
+        where = f"tables.{table.name}"
         if table.name in tables:
-            yield f"tables.{table.name}: there are two tables of this name."
-        columns: dict[str, Column] = {}
+            yield f"{where}: there are two tables of this name."
+        columns = tables[table.name] = {}
         for column in table.columns:
-            where = f"tables.{table.name}.{column.name}"
             if column.name in columns or column.name == table.key:
-                yield f"{where}: there are two columns of this name."
-            for problem in _column_problems(table, column, tables | {table.name: table}, columns):
-                yield f"{where}: {problem}"
+                yield f"{where}.{column.name}: there are two columns of this name."
+            for problem in _column_problems(table.name, column, tables):
+                yield f"{where}.{column.name}: {problem}"
             columns[column.name] = column
         for name in (column for group in table.unique for column in group):
             if name not in columns:
-                yield f"tables.{table.name}.unique: {_no('column', name, columns)}"
-        title = columns.get(table.title)
-        if table.title and not (
-            title and title.unique and title.type == "text" and not title.nullable
-        ):
-            yield f"tables.{table.name}.title: {table.title!r} is no column of unique texts."
-        if not table.share > 0:
-            yield f"tables.{table.name}.share: it is more than 0."
-        tables[table.name] = table
+                yield f"{where}.unique: {_no('column', name, columns)}"
+        if table.title:
+            title = columns.get(table.title)
+            if not (title and title.unique and title.type == "text" and not title.nullable):
+                yield f"{where}.title: {table.title!r} is no column of unique texts."
+        if not (table.share > 0 and table.least > 0):
+            yield f"{where}: share and least are more than 0."
     for rule in schema.rules:
         if rule.table and rule.table not in tables:
             yield f"rules.{rule.says}: {_no('table', rule.table, tables)}"
 
 
-def _no(kind: str, name: str, known: Mapping[str, object]) -> str:
+def _no(kind: str, name: str, known: Iterable[str]) -> str:
     return f"there is no {kind} {name!r}.{nearest(name, known)} There are: {', '.join(known)}."
 
 
-def _column_problems(
-    table: Table, column: Column, tables: Mapping[str, Table], before: Mapping[str, Column]
-) -> Iterator[str]:
+def _column_problems(table: str, column: Column, tables: Tables) -> Iterator[str]:
     make = column.make
+    for comparison in column.asks:
+        if comparison not in _COMPARISONS:
+            yield f"asks: {_no('comparison', comparison, _COMPARISONS)}"
     if make and make.null and (not column.nullable or isinstance(make, Name | Sql)):
         yield "it is empty at times, and not nullable, or a name, or computed."
     if column.references:
         if column.references not in tables:
-            yield f"it refers to a table that does not stand before: {_no('table', column.references, tables)}"
+            yield f"references: {_no('table', column.references, tables)} A table stands after those it refers to."
             return
-        if column.references == table.name and not column.nullable:
+        if column.references == table and not column.nullable:
             yield "it refers to its own table, and is not nullable: the first row would have none."
         if column.type != "integer" or not isinstance(make, Pick | Sql | None):
             yield "it refers to a table: its type is integer, and its make is a pick."
-    elif make and type(make).__name__ not in _TYPES[column.type]:
+    elif make and not isinstance(make, _MAKES_OF_TYPE[column.type]):
         yield f"{type(make).__name__} makes no {column.type}."
-    if isinstance(make, Name) and make.name not in name_kinds():
-        yield f"there is no kind of name {make.name!r}. There are: {', '.join(name_kinds())}."
-    if isinstance(make, OneOf):
-        wrong = [one for one in make.one_of if not _fits(one, column.type)]
-        if wrong or not make.one_of:
-            yield f"one_of: {wrong} are of another type than {column.type}."
-    if isinstance(make, Between):
-        low, high = make.between
-        literal = [one for one in make.between if not _is_path(one)]
-        if not all(_fits(one, column.type) for one in literal):
-            yield f"between: {literal} are of another type than {column.type}."
-        elif len(literal) == 2 and not low <= high:  # pyright: ignore[reportOperatorIssue]
-            yield f"nothing is between {low} and {high}."
-        elif make.shape == "log" and (
-            column.type == "date" or not isinstance(low, int | float) or low <= 0
-        ):
-            yield "shape: the orders of magnitude begin with a number above 0."
-    for path in _paths(make):
-        yield from _path_problems(path, column, tables, before)
-    if isinstance(make, Pick):
-        for name in make.like:
-            if column.references and name not in (
-                one.name for one in tables[column.references].columns
-            ):
-                yield f"like: the table {column.references!r} has no column {name!r}."
+    paths: list[str] = []
+    literals: list[Any] = []
+    match make:
+        case Name() if make.name not in name_kinds():
+            yield _no("kind of name", make.name, name_kinds())
+        case OneOf():
+            literals = list(make.one_of)
+            if not literals:
+                yield "one_of: it has no values."
+        case Between():
+            paths = [one for one in make.between if _is_path(one)]
+            literals = [one for one in make.between if not _is_path(one)]
+            low = make.between[0]
+            if make.shape == "log" and not (isinstance(low, int | float) and low > 0):
+                yield "shape: orders of magnitude begin at a number above 0."
+        case After() | Times():
+            paths = [make.after if isinstance(make, After) else make.times]
+            if make.by[0] > make.by[1]:
+                yield f"by: nothing is between {make.by[0]} and {make.by[1]}."
+        case Pick():
+            paths = [*make.like.values(), *filter(None, [make.other_than])]
+            for name in make.like:
+                if column.references and name not in (known := tables[column.references]):
+                    yield f"like: {_no('column', name, known)}"
+        case _:
+            pass
+    if isinstance(make, Between | After | Times) and make.step <= 0:
+        yield "step: it is more than 0."
+    if wrong := [one for one in literals if not _fits(one, column.type)]:
+        yield f"{wrong} are not of the type {column.type}."
+    elif isinstance(make, Between) and len(literals) == 2 and literals[0] > literals[1]:
+        yield f"nothing is between {literals[0]} and {literals[1]}."
+    for path in paths:
+        if path != "today":
+            yield from _path_problems(path, column, table, tables)
 
 
 def _fits(value: object, type: str) -> bool:
@@ -216,9 +214,9 @@ def _fits(value: object, type: str) -> bool:
     try:
         match type:
             case "date":
-                return isinstance(value, str) and bool(date.fromisoformat(value))
+                return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
             case "integer" | "boolean":
-                return not isinstance(value, float) and isinstance(int(str(value)), int)
+                return isinstance(int(str(value)), int)
             case "number":
                 return isinstance(float(str(value)), float)
             case _:
@@ -227,73 +225,65 @@ def _fits(value: object, type: str) -> bool:
         return False
 
 
-def _is_path(bound: object) -> bool:
+def _is_path(bound: object) -> TypeGuard[str]:
     return isinstance(bound, str) and not bound[:1].isdigit()
 
 
-def _paths(make: Make | None) -> list[str]:
-    match make:
-        case Between():
-            return [str(one) for one in make.between if _is_path(one) and one != "today"]
-        case After():
-            return [make.after]
-        case Times():
-            return [make.times]
-        case Pick():
-            return [*make.like.values(), *filter(None, [make.other_than])]
-        case _:
-            return []
-
-
-def _path_problems(
-    path: str, of: Column, tables: Mapping[str, Table], columns: Mapping[str, Column]
-) -> Iterator[str]:
-    for last, name in enumerate(path.split("."), 1 - len(path.split("."))):
-        column = columns.get(name)
+def _path_problems(path: str, of: Column, table: str, tables: Tables) -> Iterator[str]:
+    names = path.split(".")
+    for number, name in enumerate(names, 1):
+        column = tables[table].get(name)
         if column is None:
-            yield f"the path {path!r}: {_no('column', name, columns)} A path takes columns that stand before."
+            yield f"the path {path!r}: {_no('column', name, tables[table])} A path takes columns that stand before."
             return
         if isinstance(column.make, Sql):
-            yield f"the path {path!r}: {name!r} is computed when all rows are drawn, and cannot be drawn from."
-        if last and column.references not in tables:
-            yield f"the path {path!r}: {name!r} refers to no table."
-            return
-        if not last and (column.type == "date") != (of.type == "date") and not of.references:
+            yield f"the path {path!r}: {name!r} is computed after the drawing, and nothing is drawn from it."
+        if number < len(names):
+            table = column.references
+            if table not in tables:
+                yield f"the path {path!r}: {name!r} refers to no table."
+                return
+        elif not of.references and (column.type == "date") != (of.type == "date"):
             yield f"the path {path!r} leads to a {column.type}, and the column is a {of.type}."
-        if last:
-            columns = {one.name: one for one in tables[column.references].columns}
 
 
 def _sql_problems(schema: FictionSchema) -> Iterator[str]:
     with closing(sqlite3.connect(":memory:")) as connection:
 
-        def problem(where: str, statement: str) -> Iterator[str]:
-            try:
-                connection.execute(statement)
-            except (sqlite3.Error, sqlite3.Warning) as error:
-                yield f"{where}: {error}, in: {statement}"
+        def problems(where: str, *statements: str) -> Iterator[str]:
+            for statement in statements:
+                try:
+                    connection.execute(statement)
+                except (sqlite3.Error, sqlite3.Warning) as error:
+                    yield f"{where}: {error}, in: {statement}."
 
         for table in schema.tables:
             for name in (table.name, table.key, *(column.name for column in table.columns)):
                 if not _IDENTIFIER.fullmatch(name):
                     yield f"tables.{table.name}: {name!r} is no name of small letters, digits and _."
                 else:
-                    yield from problem(
-                        f"tables.{table.name}: {name!r} is a word of SQL", f"select 1 as {name}"
-                    )
+                    # Which a word of SQL cannot be.
+                    yield from problems(f"tables.{table.name}", f"select 1 as {name}")
         try:
             create_tables(connection, schema)
         except (sqlite3.Error, sqlite3.Warning) as error:
             yield f"tables: {error}."
             return
         for table in schema.tables:
-            where = f"tables.{table.name}"
+            where, given = f"tables.{table.name}", set[str]()
             if table.given:
                 # As a part of another query it cannot be anything but a query.
-                yield from problem(f"{where}.given", f"select * from ({table.given}) limit 0")
+                query = f"select * from ({table.given}) limit 0"
+                yield from (wrong := list(problems(f"{where}.given", query)))
+                given = (
+                    set() if wrong else {one[0] for one in connection.execute(query).description}
+                )
+            without = {column.name for column in table.columns if not column.make}
+            if given != without:
+                yield f"{where}: {sorted(given ^ without)}: a column has a make, or is given, and not both."
             for column in table.columns:
                 if isinstance(column.make, Sql):
-                    statement = f"explain select ({column.make.sql}) from {table.name}"
-                    yield from problem(f"{where}.{column.name}", statement)
+                    query = f"explain select ({column.make.sql}) from {table.name}"
+                    yield from problems(f"{where}.{column.name}", query)
         for rule in schema.rules:
-            yield from problem(f"rules.{rule.says}", f"explain select * from ({rule.none})")
+            yield from problems(f"rules.{rule.says}", f"explain select * from ({rule.none})")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate
 from math import exp, log
 from random import Random
 from typing import Any, assert_never
 
-from agentworld_sim.extras import require
 from agentworld_sim.fiction.makes import (
     After,
     Between,
-    Form,
     Name,
     OneOf,
     Pattern,
@@ -89,8 +87,6 @@ class ValueDraws:
                 return lambda rows, chance: [
                     "".join(_sign(one, chance) for one in make.pattern) for _ in rows
                 ]
-            case Form():
-                return partial(_forms, make.form)
             case Pick():
                 return self._pick(table, column, make)
             case Name() | Sql() | None:
@@ -238,18 +234,3 @@ _FORMS: dict[str, tuple[tuple[str, ...], Callable[[Any], str]]] = {
     "street": (("address", "person"), lambda form: form.street_address()),
 }
 """Faker's providers for a form, of which its factory would load all there are, and its method."""
-
-
-def _forms(name: str, rows: Sequence[DraftRow], chance: Random) -> list[str]:
-    form = _form(name)
-    form.random = chance
-    return [_FORMS[name][1](form) for _ in rows]
-
-
-@cache
-def _form(name: str) -> Any:
-    form = require("faker", extra="fiction").Generator()
-    for provider in _FORMS[name][0]:
-        module = require(f"faker.providers.{provider}.en_US", extra="fiction")
-        form.add_provider(module.Provider)
-    return form
