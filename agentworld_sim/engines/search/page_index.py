@@ -75,7 +75,7 @@ def _read(query: str) -> _Query:
         name, _, value = plain.partition(":")
         found = _WORD.findall(plain if phrase is None else phrase)
         if name.lower() == "site" and value and not part["minus"]:
-            host = host_of(f"https://{value}")
+            host = "".join(re.findall(r"[\w.-]", host_of(f"https://{value}")))
         elif part["minus"]:
             without.append(" ".join(found))
         elif phrase is not None and len(found) > 1:

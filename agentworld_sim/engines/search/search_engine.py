@@ -203,6 +203,7 @@ class SearchTurn:
         Raises:
             NoPage: there is none.
         """
+        url = url.encode(errors="replace").decode()
         try:
             parts = urlsplit(
                 url if "://" in url or url.partition(":")[0].isalpha() else f"https://{url}"
@@ -216,7 +217,7 @@ class SearchTurn:
             raise NoPage(f"Invalid URL: {url}")
         if self.offline:
             raise NoPage(f"Could not resolve host: {host}")
-        for address in _addresses(host, parts.path, parts.query):
+        for address in (url.partition("#")[0], *_addresses(host, parts.path, parts.query)):
             for index in self.indexes:
                 if (page := index.page(address)) is not None:
                     return page
