@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from agentworld_sim.synthesis.question_scenarios import scenario_of, yaml_of
 from agentworld_sim.synthesis.world_set import WorldSet, name_of
 
 HELD_OUT = 10
-"""Every so many-th world is for testing, with all its questions."""
+"""Of each family every so many-th world is for testing, with all its questions."""
 
 
 def write_export(worlds: WorldSet, output: Path) -> int:
@@ -51,8 +52,10 @@ def write_export(worlds: WorldSet, output: Path) -> int:
 
 def _solved(worlds: WorldSet) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
     found = {step: worlds.results(step) for step in ("questions", "check", "solve")}
-    for number, recipe in enumerate(worlds.recipes):
-        name = name_of(recipe)
+    before: Counter[str] = Counter()
+    for recipe in worlds.recipes:
+        name, number = name_of(recipe), before[recipe.family]
+        before[recipe.family] += 1
         for step, results in found.items():
             if recipe not in results:
                 raise UsageError(

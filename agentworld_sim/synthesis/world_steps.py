@@ -22,6 +22,9 @@ from agentworld_sim.world import World
 
 Result = Mapping[str, Any]
 
+THINGS = 4
+"""So many things of an answer are searched for by name."""
+
 
 def build(recipe: FictionRecipe, earlier: Result) -> Result:
     fiction = Fiction.generate(recipe)
@@ -156,12 +159,12 @@ def _plain(metric: dict[str, Any]) -> dict[str, Any]:
 
 
 def _queries_of(question: FictionQuestion) -> list[list[str]]:
-    """What an agent might type that wants the answer in the results: the question, each thing of the answer by its
-    name and with the name of a column, alone and five at a time."""
+    """What an agent might type that wants the answer in the results: the question, and some things of the answer by
+    their names, alone, and five at a time with the names of columns."""
     gold = question.gold
     places = [gold.columns.index(name) for name in gold.unique_columns]
     wanted = [name for name in gold.columns if name not in gold.unique_columns]
-    names = [" ".join(str(row[place]) for place in places) for row in gold.rows]
+    names = [" ".join(str(row[place]) for place in places) for row in gold.rows[:THINGS]]
     typed = [f"{name} {column}" for name in names for column in wanted]
     batches = [typed[start : start + 5] for start in range(0, len(typed), 5)]
     return [[question.text], *([one] for one in names), *batches]
