@@ -138,9 +138,7 @@ class RecordDatabase:
                 rows = guard.fetch(cursor, tuple)
             self._write_back(changes)
             connection.execute("COMMIT")
-        except sqlite3.IntegrityError as error:
-            raise self._failure(RecordConflict, statement, str(error)) from None
-        except RecordConflict as error:
+        except (sqlite3.IntegrityError, RecordConflict) as error:
             raise self._failure(RecordConflict, statement, str(error)) from None
         except (StatementRefused, sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
             raise self._failure(StatementRefused, statement, str(error)) from None
