@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
-from agentworld_sim.fiction.makes import Form
 from agentworld_sim.fiction.query_plan import (
+    OPERATORS,
     Aggregate,
-    Comparison,
     FieldPath,
     Filter,
     QueryPlan,
@@ -71,16 +70,23 @@ class PlanDraws:
     def _filters(self, table: Table, fields: Sequence[FieldPath], count: int) -> tuple[Filter, ...]:
         """Filters that one row passes, drawn by the seed, so that the answer is seldom empty."""
         row = self._chance.choice(self._rows[table.name])
-        able = [one for one in fields if asks_of(self._schema, table.name, one)]
+        able = [one for one in fields if self._can_filter(table.name, one)]
         found: list[Filter] = []
         for field in self._chance.sample(able, min(count, len(able))):
             value = self._value(table.name, row, field)
             if value is not None:
-                known = get_args(Comparison)
-                ways = [one for one in asks_of(self._schema, table.name, field) if one in known]
-                if ways:
-                    found.append(Filter(field, self._chance.choice(ways), value))
+                ways = asks_of(self._schema, table.name, field).keys() & OPERATORS.keys()
+                found.append(Filter(field, self._chance.choice(sorted(ways)), value))
         return tuple(found)
+
+    def _can_filter(self, table: str, field: FieldPath) -> bool:
+        """Whether words can say a filter on a field, and the way to it."""
+        way = [
+            table_at(self._schema, table, field.steps[:place]).column(step).asks
+            for place, step in enumerate(field.steps)
+        ]
+        asks = asks_of(self._schema, table, field)
+        return bool(asks.keys() & OPERATORS.keys()) and all("equal" in one for one in way)
 
     def _value(self, table: str, row: Row, field: FieldPath) -> Any:
         for step in field.steps:
@@ -98,7 +104,7 @@ class PlanDraws:
                 if len(steps) < HOPS and beyond.title:
                     yield FieldPath((*steps, column.name), beyond.title)
                     yield from self._fields_of(table, (*steps, column.name))
-            elif column.name != there.title and not isinstance(column.make, Form):
+            elif column.name != there.title:
                 yield FieldPath(steps, column.name)
 
     def _aggregates_of(self, table: Table) -> Iterator[Aggregate]:

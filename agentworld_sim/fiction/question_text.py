@@ -112,12 +112,17 @@ def _small(label: str) -> str:
 
 
 def _filter(schema: FictionSchema, table: str, one: Filter) -> str:
-    steps = one.field.steps
+    """`that is made by a maker that was founded in 1990`."""
+    steps, column = one.field.steps, column_of(schema, table, one.field)
     if steps and is_title(schema, table, one.field):
         steps = steps[:-1]
-    column = column_of(schema, table, one.field)
-    says = _template(asks_of(schema, table, one.field)[one.comparison]).render(value=_written(column, one.value))
-    return f"whose {_way(schema, table, steps)} {says}" if steps else f"that {says}"
+    says = _phrase(asks_of(schema, table, one.field)[one.comparison], _written(column, one.value))
+    for place in reversed(range(len(steps))):
+        noun = table_at(schema, table, steps[: place + 1]).noun[0]
+        a = "an" if noun[0] in "aeiou" else "a"
+        way = table_at(schema, table, steps[:place]).column(steps[place])
+        says = _phrase(way.asks["equal"], f"{a} {noun} that {says}")
+    return f"that {says}"
 
 
 def _rank(schema: FictionSchema, table: str, rank: Rank) -> str:
@@ -149,6 +154,10 @@ def _written(column: Column, value: Any) -> str:
 
 def _both(parts: Sequence[str]) -> str:
     return ", ".join(parts[:-1]) + (" and " if parts[1:] else "") + "".join(parts[-1:])
+
+
+def _phrase(text: str, value: Any) -> str:
+    return _template(text).render(value=value)
 
 
 @cache
