@@ -85,7 +85,7 @@ def page_with_dirt(page: WebPage, url: str, dirt: Dirt) -> WebPage:
         if one["kind"] == "contradiction":
             page = _otherwise(page, one["facts"], one["seed"])
         elif one["kind"] == "outdated":
-            page = _outdated(page, one["facts"], one["days"], one["seed"])
+            page = _cached_copy(page, one["facts"], one["days"], one["seed"])
         elif one["kind"] == "paywall":
             page = _behind_paywall(page, one["characters"])
     return page
@@ -110,7 +110,7 @@ def _other_number(number: str, random: Random) -> str:
     return f"{other:,}{point}{decimals}" if "," in whole else f"{other}{point}{decimals}"
 
 
-def _outdated(page: WebPage, facts: int, days: int, seed: int) -> WebPage:
+def _cached_copy(page: WebPage, facts: int, days: int, seed: int) -> WebPage:
     made = _otherwise(page, facts, seed)
     if not page.date:
         return replace(made, text=f"*Cached copy. This page has changed since.*\n\n{made.text}")
