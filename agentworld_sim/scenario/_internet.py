@@ -24,6 +24,7 @@ class FictionSpec(Strict):
     """Whether things have invented names, or such as an agent may know."""
     inconsistency: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The chance of a fact that one page says otherwise than the others."""
+
     def recipe(self) -> FictionRecipe:
         """What the world follows from."""
         return FictionRecipe(**dict(self))

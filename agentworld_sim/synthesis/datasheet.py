@@ -16,6 +16,7 @@ Results = Mapping["FictionRecipe", Mapping[str, Any]]
 ALL = "all"
 STEPS = ("build", "questions", "check", "solve")
 
+
 def sums_of(found: Results) -> dict[str, dict[str, int]]:
     """What a step counted, summed up for each family and for all."""
     sums: dict[str, Counter[str]] = {}

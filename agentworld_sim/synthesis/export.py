@@ -50,7 +50,9 @@ def write_export(worlds: WorldSet, output: Path) -> int:
     return sum(map(len, kept.values()))
 
 
-def _solved(worlds: WorldSet) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
+def _solved(
+    worlds: WorldSet,
+) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
     found = {step: worlds.results(step) for step in ("questions", "check", "solve")}
     before: Counter[str] = Counter()
     for recipe in worlds.recipes:

@@ -58,5 +58,10 @@ def yaml_of(scenario: Mapping[str, Any]) -> str:
 
     Dumper.add_representer(str, text)
     return yaml.dump(
-        dict(scenario), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None
+        dict(scenario),
+        Dumper=Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=110,
+        default_flow_style=None,
     )

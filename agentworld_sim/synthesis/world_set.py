@@ -59,7 +59,9 @@ class WorldSet:
                     " begun with."
                 )
         elif folder.exists() and any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty and holds no set of worlds. Choose another folder.")
+            raise UsageError(
+                f"{folder} is not empty and holds no set of worlds. Choose another folder."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / _SET, {"worlds": [asdict(one) for one in recipes]})
         return made

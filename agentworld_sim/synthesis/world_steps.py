@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.fiction.answer_scores import GoldTable
@@ -47,7 +47,10 @@ def questions(recipe: FictionRecipe, earlier: Result, *, count: int) -> Result:
     return {
         "count": count,
         "questions": [_as_data(one) for one in asked],
-        "counts": {"questions": len(asked), "cells": sum(len(one.gold.rows) * len(one.gold.columns) for one in asked)},
+        "counts": {
+            "questions": len(asked),
+            "cells": sum(len(one.gold.rows) * len(one.gold.columns) for one in asked),
+        },
     }
 
 
@@ -59,7 +62,9 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
     results = 0
     for number, (question, kept) in enumerate(_with_data(recipe, earlier), 1):
         if _as_data(question) != kept:
-            problems.append(f"question {number}: another one, or another answer, when it is computed anew")
+            problems.append(
+                f"question {number}: another one, or another answer, when it is computed anew"
+            )
         with _Tools(recipe, number, kept) as tools:
             calls = [
                 SearchCall(tuple(queries), tools.web_search(queries))
@@ -68,7 +73,9 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
         results += sum(call.text.count("\nTitle: ") for call in calls)
         for leak in find_leaks(fiction, question, calls):
             typed = ", ".join(calls[leak.call].queries)
-            problems.append(f"question {number}: results of {typed!r} show {leak.value!r} of {leak.names}")
+            problems.append(
+                f"question {number}: results of {typed!r} show {leak.value!r} of {leak.names}"
+            )
     rules = len(fiction.schema.rules)
     counts = {"rules": rules, "answers": len(earlier["questions"]), "results": results}
     return {"counts": {**counts, "problems": len(problems)}, "problems": problems}
@@ -104,7 +111,7 @@ class _Tools:
         self._world = World.create_sync(scenario, model=False)
         self.calls = 0
 
-    def __enter__(self) -> _Tools:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -63,11 +63,17 @@ def texts() -> Mapping[Path, str]:
     }
     listed = next(page for page in pages if page.kind == "table" and shows(page, every[0]))
     own = [
-        next(page for page in pages if page.kind == "encyclopaedia" and shows(page, maker, "founded", "staff"))
+        next(
+            page
+            for page in pages
+            if page.kind == "encyclopaedia" and shows(page, maker, "founded", "staff")
+        )
         for maker in every
     ]
     script = [
-        said("One list may have all makers. When each was founded and whom it employs stands on its own page."),
+        said(
+            "One list may have all makers. When each was founded and whom it employs stands on its own page."
+        ),
         said("First the list.", ("web_search", {"queries": ["list of makers"]})),
         said("The list knows all of them.", ("web_extractor", {"url": listed.url})),
         said(

@@ -105,7 +105,7 @@ def test_results_are_summed_up_by_family(tmp_path: Path, done: list[str]) -> Non
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path, done: list[str]) -> None:
-    with pytest.raises(UsageError, match="no set of worlds .* `agentworld fiction build"):
+    with pytest.raises(UsageError, match=r"no set of worlds .* `agentworld fiction build"):
         WorldSet.open(tmp_path / "none")
     worlds = WorldSet.begin(tmp_path / "set", RECIPES)
     with pytest.raises(UsageError, match="the step 'build' of products-5 is missing"):

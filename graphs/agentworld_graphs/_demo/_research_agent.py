@@ -33,7 +33,8 @@ def research_script() -> list[AIMessage]:
         AIMessage(
             one["text"],
             tool_calls=[
-                {**call, "id": f"call-{number}-{place}"} for place, call in enumerate(one["calls"], 1)
+                {**call, "id": f"call-{number}-{place}"}
+                for place, call in enumerate(one["calls"], 1)
             ],
         )
         for number, one in enumerate(json.loads(text), 1)
