@@ -32,7 +32,7 @@ def write_export(worlds: WorldSet, output: Path) -> int:
     if output.exists() and any(output.iterdir()):
         raise UsageError(f"{output} is not empty. Choose a new folder.")
     rows: dict[str, list[dict[str, Any]]] = {"train": [], "test": []}
-    for number, (name, question, scenario) in _solved(worlds):
+    for number, (name, question, scenario) in _solved_questions(worlds):
         split = "test" if number % HELD_OUT == HELD_OUT - 1 else "train"
         rows[split].append(_row(name, question, scenario))
     kept = {split: found for split, found in rows.items() if found}
@@ -50,7 +50,7 @@ def write_export(worlds: WorldSet, output: Path) -> int:
     return sum(map(len, kept.values()))
 
 
-def _solved(
+def _solved_questions(
     worlds: WorldSet,
 ) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
     found = {step: worlds.results(step) for step in ("questions", "check", "solve")}

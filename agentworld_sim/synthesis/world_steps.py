@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.fiction.answer_scores import GoldTable
@@ -161,7 +161,9 @@ def _as_data(question: FictionQuestion) -> dict[str, Any]:
 def _plain(metric: dict[str, Any]) -> dict[str, Any]:
     """Without what is so by default; tuples as lists, as JSON reads them back."""
     return {
-        name: list(one) if isinstance(one, tuple) else one for name, one in metric.items() if one
+        name: list(cast("tuple[Any, ...]", one)) if isinstance(one, tuple) else one
+        for name, one in metric.items()
+        if one
     }
 
 

@@ -39,7 +39,10 @@ def worlds_in(folder: Path, problems: tuple[str, ...] = ()) -> WorldSet:
     }
 
     def step(name: Step) -> Any:
-        return lambda recipe, earlier: results[name]  # pyright: ignore[reportUnknownLambdaType]
+        def work(recipe: FictionRecipe, earlier: Mapping[str, Any]) -> dict[str, Any]:
+            return results[name]
+
+        return work
 
     worlds = WorldSet.begin(folder, recipes_of(["products", "careers"], 21, 0))
     with pytest.MonkeyPatch.context() as patch:
