@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from agentworld_sim.errors import UsageError, nearest
 

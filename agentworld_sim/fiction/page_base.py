@@ -42,12 +42,12 @@ def fiction_base(recipe: FictionRecipe, content: str = "") -> BaseData:
 
 @cache
 def builder_hash() -> str:
-    """A hash of all that makes pages out of a recipe, so that a changed family or template is never answered from
-    a cache that an earlier release filled."""
+    """A hash of all that makes pages out of a recipe and searches them, so that a changed family or template is never
+    answered from what an earlier release kept."""
     digest = hashlib.sha256()
-    own = Path(__file__).parent
-    index = own.parent / "engines" / "search" / "page_index.py"
-    for file in (*sorted(own.rglob("*.*")), index):
-        if "__pycache__" not in file.parts:
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    fiction = Path(__file__).parent
+    for folder in (fiction, fiction.parent / "engines" / "search"):
+        for file in sorted(folder.rglob("*.*")):
+            if "__pycache__" not in file.parts:
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

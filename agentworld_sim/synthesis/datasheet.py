@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentworld_sim.fiction.recipe import FictionRecipe
-    from agentworld_sim.synthesis.world_set import WorldSet
+    from agentworld_sim.synthesis.world_set import Step, WorldSet
 
 Results = Mapping["FictionRecipe", Mapping[str, Any]]
 
 ALL = "all"
-STEPS = ("build", "questions", "check", "solve")
+STEPS: tuple[Step, ...] = ("build", "questions", "check", "solve")
 
 
 def sums_of(found: Results) -> dict[str, dict[str, int]]:

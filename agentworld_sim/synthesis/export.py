@@ -11,7 +11,7 @@ from typing import Any
 from agentworld_sim.errors import UsageError
 from agentworld_sim.synthesis.datasheet import datasheet
 from agentworld_sim.synthesis.question_scenarios import scenario_of, yaml_of
-from agentworld_sim.synthesis.world_set import WorldSet, name_of
+from agentworld_sim.synthesis.world_set import Step, WorldSet, missing_step, name_of
 
 HELD_OUT = 10
 """Of each family every so many-th world is for testing, with all its questions."""
@@ -53,16 +53,15 @@ def write_export(worlds: WorldSet, output: Path) -> int:
 def _solved_questions(
     worlds: WorldSet,
 ) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
-    found = {step: worlds.results(step) for step in ("questions", "check", "solve")}
+    steps: tuple[Step, ...] = ("questions", "check", "solve")
+    found = {step: worlds.results(step) for step in steps}
     before: Counter[str] = Counter()
     for recipe in worlds.recipes:
         name, number = name_of(recipe), before[recipe.family]
         before[recipe.family] += 1
         for step, results in found.items():
             if recipe not in results:
-                raise UsageError(
-                    f"the step {step!r} of {name} is missing: `agentworld fiction {step} {worlds.folder}` does it."
-                )
+                raise missing_step(step, worlds.folder, recipe)
         if problems := found["check"][recipe]["problems"]:
             raise UsageError(f"the check of {name} found: {problems[0]}. Nothing was exported.")
         solved = found["solve"][recipe]["solved"]

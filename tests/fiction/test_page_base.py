@@ -36,7 +36,13 @@ async def text_of(world: World, call: ToolCall = SEARCH) -> str:
 async def test_the_state_names_the_pages_by_recipe_and_hash() -> None:
     async with await World.create(Scenario.parse(TEXT), model=False) as world:
         base = (await world.state()).values["search/base"]
-    recipe = {"family": "products", "seed": 3, "rows": 60, "names": "invented", "inconsistency": 0.0}
+    recipe = {
+        "family": "products",
+        "seed": 3,
+        "rows": 60,
+        "names": "invented",
+        "inconsistency": 0.0,
+    }
     content = fiction_base(FictionRecipe(family="products", seed=3, rows=60)).content
     assert base == {"recipe": recipe, "content": content}
 

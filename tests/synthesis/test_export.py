@@ -104,9 +104,7 @@ def test_the_card_says_what_is_there(tmp_path: Path) -> None:
 def test_what_is_not_proved_is_not_exported(tmp_path: Path) -> None:
     output = tmp_path / "output"
     worlds = worlds_in(tmp_path / "set", problems=("a rule is broken",))
-    with pytest.raises(
-        UsageError, match="products-0 found: a rule is broken"
-    ):
+    with pytest.raises(UsageError, match="products-0 found: a rule is broken"):
         write_export(worlds, output)
     (tmp_path / "set/worlds" / name_of(worlds.recipes[0]) / "solve.json").unlink()
     with pytest.raises(UsageError, match="the step 'solve' of products-0 is missing"):
