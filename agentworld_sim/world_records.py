@@ -36,7 +36,7 @@ def state_diff(
     keys = sorted(changed_keys(before.values, after.values))
     records: list[RecordChange] = []
     if any(_INTERNAL.match(key) for key in keys):
-        from agentworld_sim.engines.table import tables_in
+        from agentworld_sim.relational.layout import tables_in
 
         bound = list(tools)
         # One that was never touched has not changed, whatever its records would be on another day.

@@ -13,6 +13,7 @@ MODULES = (
     "world",
     "controls",
     "table",
+    "relational",
     "graphs",
     "pytest_suite",
     "replays",

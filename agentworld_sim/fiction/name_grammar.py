@@ -38,7 +38,6 @@ def invented_words() -> Iterator[str]:
         yield from ("".join(one) for one in product(*parts))
 
 
-@cache
 def _parts(word: str) -> Sequence[Sequence[str]]:
     """Lists of which one each makes a word."""
     grammar = _grammar()
@@ -46,11 +45,12 @@ def _parts(word: str) -> Sequence[Sequence[str]]:
         return [[str(number) for number in range(2, 100)]]
     if parts := grammar["words"].get(word):
         return parts
-    return [grammar["plain"].get(word) or _real_words()[word]]
+    return [grammar["plain"].get(word) or real_words()[word]]
 
 
 @cache
-def _real_words() -> Mapping[str, Sequence[str]]:
+def real_words() -> Mapping[str, Sequence[str]]:
+    """Words of the names of real people and places, by what they are; of Faker."""
     people = require("faker.providers.person.en_US", extra="fiction").Provider
     places = require("faker.providers.geo", extra="fiction").Provider
     lands = require("faker.providers.address", extra="fiction").Provider

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import date
 from functools import cache
 from importlib import resources
-from typing import Any, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.fiction.fiction_draft import create_tables
@@ -28,7 +28,10 @@ from agentworld_sim.fiction.makes import (
 from agentworld_sim.fiction.name_grammar import name_kinds
 from agentworld_sim.fiction.schema import Column, FictionSchema
 
-_FAMILIES = resources.files(__package__) / "families"
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+FAMILIES = resources.files(__package__) / "families"
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _KINDS = {next(iter(make.__annotations__)): make.__name__ for make in get_args(Make)}
 """What tells which of the makes a mapping is: its first key."""
@@ -45,7 +48,7 @@ _COMPARISONS = ("equal", "at_least", "at_most")
 def family_names() -> list[str]:
     """The families that ship."""
     return sorted(
-        one.name.removesuffix(".yaml") for one in _FAMILIES.iterdir() if one.name.endswith(".yaml")
+        one.name.removesuffix(".yaml") for one in FAMILIES.iterdir() if one.name.endswith(".yaml")
     )
 
 
@@ -63,7 +66,7 @@ def read_family(name: str) -> FictionSchema:
         raise UsageError(
             f"there is no family {name!r} of fictional worlds.{nearest(name, known)} There are: {', '.join(known)}."
         )
-    text = (_FAMILIES / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (FAMILIES / f"{name}.yaml").read_text(encoding="utf-8")
     return read_schema({"name": name} | yaml.load(text, yaml.CSafeLoader))
 
 
@@ -73,12 +76,12 @@ def read_schema(data: Mapping[str, Any]) -> FictionSchema:
     Raises:
         UsageError: the data is no schema; it names every problem.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
         # Through JSON, in which lists are tuples and nothing else is taken for what it is not.
         text = json.dumps(data, default=str, allow_nan=False)
-        schema = TypeAdapter(FictionSchema).validate_json(text, strict=True)
+        schema = _adapter().validate_json(text, strict=True)
     except ValidationError as error:
         problems = list(_type_problems(error, data))
     except ValueError as error:
@@ -89,6 +92,13 @@ def read_schema(data: Mapping[str, Any]) -> FictionSchema:
             return schema
     lines = "\n  ".join(dict.fromkeys(problems))
     raise UsageError(f"the schema {data.get('name')!r} cannot be used:\n  {lines}")
+
+
+@cache
+def _adapter() -> TypeAdapter[FictionSchema]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(FictionSchema)
 
 
 def _type_problems(error: Any, data: Any) -> Iterator[str]:

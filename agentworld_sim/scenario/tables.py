@@ -149,7 +149,7 @@ class TableSpec(Strict):
     def to_table(self, name: str) -> Table:
         """The value that the table engine takes."""
         from agentworld_sim.engines.table import Table
-        from agentworld_sim.engines.table.operation import DEFAULT_KEY
+        from agentworld_sim.relational.layout import DEFAULT_KEY
 
         key = DEFAULT_KEY if self.key is None else self.key
         said: dict[str, Any] = {

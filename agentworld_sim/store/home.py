@@ -1,4 +1,4 @@
-"""Where this user's worlds are kept on this machine."""
+"""Where this user's worlds are kept on this machine, and what can be made again."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def home(environment: Mapping[str, str] | None = None) -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("agentworld", appauthor=False)
+
+
+def cache_home() -> Path:
+    """The folder of what can be made again: `cache` in AGENTWORLD_HOME, else the user's cache folder."""
+    named = os.environ.get("AGENTWORLD_HOME")
+    if named:
+        return Path(named).expanduser() / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("agentworld", appauthor=False)
 
 
 def open_store(where: str | os.PathLike[str] | None = None) -> WorldStore:

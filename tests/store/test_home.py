@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim import SqliteStore, StoreError, UsageError, WorldStore
-from agentworld_sim.store.home import home, open_store
+from agentworld_sim.store.home import cache_home, home, open_store
 from agentworld_sim.store.urls import has_password, shown_url
 
 
@@ -23,6 +23,18 @@ def test_a_tilde_in_the_home_folder_is_the_user() -> None:
 def test_an_empty_setting_counts_as_none() -> None:
     assert home({"AGENTWORLD_HOME": ""}) == home({})
     assert home({}).name == "agentworld"
+
+
+def test_what_can_be_made_again_stands_in_the_cache_or_in_a_folder_of_the_home(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AGENTWORLD_HOME", "~/worlds")
+    assert cache_home() == Path.home() / "worlds" / "cache"
+    monkeypatch.setenv("AGENTWORLD_HOME", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert cache_home() != home()
+    if sys.platform == "linux":
+        assert cache_home() == Path("/elsewhere/agentworld")
 
 
 def test_the_store_is_one_file_in_the_home_folder(

@@ -2,7 +2,6 @@ from .inference import (
     infer as infer,
     plan_of as plan_of,
 )
-from .layout import tables_in as tables_in
 from .operation import (
     Argument as Argument,
     Does as Does,

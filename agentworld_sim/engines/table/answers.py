@@ -22,7 +22,6 @@ from agentworld_sim.engines.table.json_schemas import (
     types_of,
     unsaid_result,
 )
-from agentworld_sim.engines.table.layout import MISSING, get, put
 from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.engines.table.outputs import COUNTS, MESSAGES, SUCCESSES, TOTALS
 from agentworld_sim.engines.table.query import number, same
@@ -30,6 +29,7 @@ from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.engines.table.table_errors import record_label, singular_table
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
+from agentworld_sim.relational.layout import MISSING, get, put
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.turns import Observation
 

@@ -17,23 +17,24 @@ from agentworld_sim.engines.table.expressions import (
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolve_schema
 from agentworld_sim.engines.table.keys import next_key, project_of
-from agentworld_sim.engines.table.layout import (
+from agentworld_sim.engines.table.operation import Role
+from agentworld_sim.engines.table.plausible import SeededRandom
+from agentworld_sim.engines.table.query import SAME, Filter, order_fields
+from agentworld_sim.engines.table.record_index import Query, RecordIndex
+from agentworld_sim.engines.table.request import TableRequest
+from agentworld_sim.engines.table.words import snake
+from agentworld_sim.relational.layout import (
     HIGHEST,
     MISSING,
     StoredRecord,
     get,
     join_values,
+    key_number,
     key_of,
     put,
     record_path,
     scope_of,
 )
-from agentworld_sim.engines.table.operation import Role
-from agentworld_sim.engines.table.plausible import SeededRandom
-from agentworld_sim.engines.table.query import SAME, Filter, order_fields
-from agentworld_sim.engines.table.record_index import Query, RecordIndex, key_number
-from agentworld_sim.engines.table.request import TableRequest
-from agentworld_sim.engines.table.words import snake
 
 MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
 """Fields that hold the caller's own fields: an update changes those of them that it mentions."""

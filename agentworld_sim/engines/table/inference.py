@@ -14,7 +14,6 @@ from agentworld_sim.engines.table.describing import (
 )
 from agentworld_sim.engines.table.json_schemas import item_of, kind_of, properties
 from agentworld_sim.engines.table.operation import (
-    DEFAULT_KEY,
     EVERY,
     SAID,
     Argument,
@@ -22,7 +21,6 @@ from agentworld_sim.engines.table.operation import (
     Operation,
     Output,
     Plan,
-    Table,
 )
 from agentworld_sim.engines.table.outputs import read_output_schema
 from agentworld_sim.engines.table.reading import READS, Reading, read_tool
@@ -35,6 +33,7 @@ from agentworld_sim.engines.table.tool_groups import (
     link_problem,
 )
 from agentworld_sim.engines.table.words import singulars, snake
+from agentworld_sim.relational.layout import DEFAULT_KEY, Table
 from agentworld_sim.types.tools import ToolSpec
 
 

@@ -14,23 +14,24 @@ from typing import Any
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolve_schema, types_of
 from agentworld_sim.engines.table.keys import next_key
-from agentworld_sim.engines.table.layout import (
+from agentworld_sim.engines.table.operation import Plan
+from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
+from agentworld_sim.engines.table.query import order_fields
+from agentworld_sim.engines.table.table_errors import singular_table
+from agentworld_sim.engines.table.words import snake
+from agentworld_sim.errors import UsageError
+from agentworld_sim.relational.layout import (
     BEGUN,
     MISSING,
     StoredRecord,
+    Table,
     get,
+    key_number,
     key_of,
     put,
     record_path,
     table_path,
 )
-from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
-from agentworld_sim.engines.table.query import order_fields
-from agentworld_sim.engines.table.record_index import key_number
-from agentworld_sim.engines.table.table_errors import singular_table
-from agentworld_sim.engines.table.words import snake
-from agentworld_sim.errors import UsageError
 
 USUAL = 5
 """Records that are made up where the plan does not say how many."""

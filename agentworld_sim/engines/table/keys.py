@@ -8,11 +8,11 @@ from typing import Any
 
 from agentworld_sim.engines.table import plausible
 from agentworld_sim.engines.table.generate import fitting_text, text_for
-from agentworld_sim.engines.table.json_schemas import Schema, types_of
+from agentworld_sim.engines.table.json_schemas import Schema, not_null, types_of
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
-from agentworld_sim.engines.table.record_index import split_number
 from agentworld_sim.engines.table.words import snake
+from agentworld_sim.relational.layout import Table, split_number
 from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -49,6 +49,29 @@ def next_key(
         if not taken(key):
             return key
     return draw.uuid("last")
+
+
+def record_key(
+    table: Table,
+    path: str,
+    record: Mapping[str, Any],
+    *,
+    highest: int,
+    like: Any,
+    seed: int,
+    taken: Callable[[Any], bool],
+) -> Any:
+    """Implements `MakeKey`: a record that SQL makes gets the key that a tool's would."""
+    return next_key(
+        path,
+        not_null(table.fields.get(path, {})),
+        record,
+        table=table.name,
+        highest=highest,
+        like=like,
+        draw=SeededRandom(seed, "key", path),
+        taken=taken,
+    )
 
 
 def _short(key: str, schema: Schema) -> str:

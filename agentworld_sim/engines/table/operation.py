@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agentworld_sim.relational.layout import Table
+
 SAID = "the scenario says so"
 """Of operations that were not inferred."""
 
@@ -116,34 +118,6 @@ class Operation:
 
 EVERY = "*"
 """Among the tables that a scenario describes: what it says of every table, which is `generate` alone."""
-
-DEFAULT_KEY: tuple[str, ...] = ("id",)
-"""The key of a table of which nobody says otherwise; this very object, not one that equals it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """One table, as all tools together describe it."""
-
-    name: str
-    key: tuple[str, ...] = DEFAULT_KEY
-    """Fields that name a record within its scope."""
-    scope: tuple[str, ...] = ()
-    """Fields that say to what a record belongs."""
-    fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(
-        default_factory=dict[str, Mapping[str, Any]]
-    )
-    """Field to its JSON Schema, from output schemas first, then from what create and update take."""
-    required: tuple[str, ...] = ()
-    """Fields that every record must have in answers."""
-    parents: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
-    """Scope field to the `table.field` that it names: `ticket_id: tickets.id`."""
-    generated_key: bool = True
-    """Whether the world gives new records their key; otherwise the caller names them."""
-    records: tuple[Mapping[str, Any], ...] = ()
-    """The records at the start, from the scenario."""
-    generate: int | None = None
-    """How many records are made up at the start; `None` leaves it to the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from agentworld_sim.engines.table import times
 from agentworld_sim.engines.table.json_schemas import not_null, properties_of
-from agentworld_sim.engines.table.layout import StoredRecord, get
-from agentworld_sim.engines.table.operation import Table
+from agentworld_sim.relational.layout import StoredRecord, Table, get
 
 NAMES = ("id", "name", "login", "username", "key", "slug", "number", "email")
 """A field that holds an object is meant when one of these is given: `assignee=ada` finds

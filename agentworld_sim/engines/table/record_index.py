@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.table.layout import StoredRecord, get, scope_of
-from agentworld_sim.engines.table.operation import Table
 from agentworld_sim.engines.table.query import SAME, Filter, matches, texts
+from agentworld_sim.relational.layout import StoredRecord, Table, get, key_number, scope_of
 
 WORTH_INDEXING = 200
 """Tables with fewer records are read from end to end as fast."""
-
-EXACT = 2**53
-"""Whole numbers below this are the same in every JSON reader."""
-
-_ENDS_IN_NUMBER = re.compile(r"(.*?)(\d{1,15})\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,20 +224,3 @@ class RecordIndex:
     def find(self, table: str, query: Query) -> Sequence[StoredRecord]:
         """The records that `query` finds, in its order and then in that of insertion."""
         return self._tables[table].select(query)
-
-
-def key_number(key: Any) -> int | None:
-    """The number in a generated key: of `12` and of `PREFIX-12`."""
-    if isinstance(key, int) and not isinstance(key, bool):
-        return key if abs(key) < EXACT else None
-    if isinstance(key, str) and (parts := split_number(key)) is not None:
-        return int(parts[1])
-    return None
-
-
-def split_number(key: str) -> tuple[str, str] | None:
-    """`ENG-12` → `ENG-` and `12`; `None` for a text that does not end in a number of its own."""
-    parts = _ENDS_IN_NUMBER.match(key)
-    if parts is None or not parts[2].isascii() or re.search(r"[0-9]", parts[1]):
-        return None
-    return parts[1], parts[2]

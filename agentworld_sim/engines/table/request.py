@@ -19,11 +19,11 @@ from agentworld_sim.engines.table.json_schemas import (
     properties_of,
     resolve_schema,
 )
-from agentworld_sim.engines.table.layout import join_values
-from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
+from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role
 from agentworld_sim.engines.table.query import SAME, Filter
 from agentworld_sim.engines.table.table_errors import invalid, key_text
 from agentworld_sim.engines.table.words import snake
+from agentworld_sim.relational.layout import Table, join_values
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from agentworld_sim.engines.table.json_schemas import properties_of
-from agentworld_sim.engines.table.layout import MISSING, get, join_values, put
-from agentworld_sim.engines.table.operation import Operation, Plan, Table
+from agentworld_sim.engines.table.operation import Operation, Plan
 from agentworld_sim.engines.table.request import TableRequest
 from agentworld_sim.engines.table.table_errors import ToolError
+from agentworld_sim.relational.layout import MISSING, Table, get, join_values, put
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 

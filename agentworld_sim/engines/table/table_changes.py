@@ -7,8 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
-from agentworld_sim.engines.table.layout import (
+from agentworld_sim.engines.table.operation import Plan
+from agentworld_sim.engines.table.query import SAME, Filter, order_fields, same
+from agentworld_sim.engines.table.record_index import Query, RecordIndex
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.relational.layout import (
     StoredRecord,
+    Table,
     get,
     join_values,
     key_of,
@@ -17,10 +22,6 @@ from agentworld_sim.engines.table.layout import (
     table_path,
     tables_in,
 )
-from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.query import SAME, Filter, order_fields, same
-from agentworld_sim.engines.table.record_index import Query, RecordIndex
-from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec

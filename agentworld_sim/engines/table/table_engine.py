@@ -13,14 +13,7 @@ from agentworld_sim.engines.table.call_execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.inference import PREFIX, is_candidate, plan_of
 from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
-from agentworld_sim.engines.table.layout import (
-    HIGHEST,
-    ROOT,
-    StoredRecord,
-    records_of_table,
-    table_path,
-)
-from agentworld_sim.engines.table.operation import Operation, Plan, Table
+from agentworld_sim.engines.table.operation import Operation, Plan
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.record_index import RecordIndex
@@ -28,6 +21,14 @@ from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.engines.table.table_errors import ToolError, server_text
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, StepContext
+from agentworld_sim.relational.layout import (
+    HIGHEST,
+    ROOT,
+    StoredRecord,
+    Table,
+    records_of_table,
+    table_path,
+)
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec

@@ -15,18 +15,9 @@ from typing import Any
 from agentworld_sim.engines.toolkits import sqlite_database
 from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn
 from agentworld_sim.errors import CannotCompute
+from agentworld_sim.relational.statement_guard import StatementGuard, StatementRefused
+from agentworld_sim.relational.world_functions import install_functions
 from agentworld_sim.types.turns import Observation
-
-MAX_STEPS = 200
-"""Of the virtual machine of SQLite, in hundreds of thousands: some seconds of work."""
-
-MAX_RESULT = 4_000_000
-"""Characters of one answer."""
-
-MAX_VALUE = 8_000_000
-"""Bytes in one value."""
-
-_STEP = 100_000
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER")
 
@@ -42,12 +33,10 @@ _MEMORY = ("", ":memory:")
 
 
 class _Database:
-    """One connection, watched: what it may not do ends the call as one that cannot be computed."""
+    """One connection for each query: what it may not do ends the call as one that cannot be computed."""
 
     def __init__(self, turn: ServerTurn) -> None:
         self._turn = turn
-        self._steps = 0
-        self._denied = ""
 
     def run(self, query: str) -> list[Any]:
         """The server's rows for a query.
@@ -59,82 +48,49 @@ class _Database:
         with closing(sqlite_database.connect(self._turn.kept)) as connection:
             try:
                 return self._run(connection, query)
-            except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
-                if self._denied:
-                    raise self._cannot(self._denied) from None
-                if "database or disk is full" in str(error) or isinstance(error, MemoryError):
-                    raise self._cannot("the database would be too large") from None
-                raise
+            except StatementRefused as refused:
+                raise CannotCompute(
+                    f"{self._turn.name!r} cannot compute this query: {refused}. Nothing was changed."
+                ) from None
 
     def _run(self, connection: sqlite3.Connection, query: str) -> list[Any]:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA max_page_count = {sqlite_database.MAX_BYTES // 4096}")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 2)
         turn = self._turn
-        sqlite_database.install(connection, clock_us=turn.clock_us, seed=turn.seed)
-        connection.set_authorizer(self._authorise)
-        connection.set_progress_handler(self._count, _STEP)
+        install_functions(connection, clock_us=turn.clock_us, seed=turn.seed)
+        guard = StatementGuard(connection, _refusal)
         connection.row_factory = sqlite3.Row
-        cursor = connection.cursor()
-        cursor.execute(query)
         rows: list[Any]
-        if query.strip().upper().startswith(_WRITES):
-            connection.commit()
-            rows = [{"affected_rows": cursor.rowcount}]
-        else:
-            rows = self._fetch(cursor)
-        cursor.close()
-        # What is not committed when the connection ends is lost.
-        connection.rollback()
-        self._unwatch(connection)
+        with guard.watch():
+            cursor = connection.cursor()
+            cursor.execute(query)
+            if query.strip().upper().startswith(_WRITES):
+                connection.commit()
+                rows = [{"affected_rows": cursor.rowcount}]
+            else:
+                rows = guard.fetch(cursor, dict)
+            cursor.close()
+            # What is not committed when the connection ends is lost.
+            connection.rollback()
+        connection.row_factory = None
         if connection.total_changes or query.lstrip()[:6].upper() != "SELECT":
             sqlite_database.dump(connection, turn.kept)
         return rows
 
-    def _fetch(self, cursor: sqlite3.Cursor) -> list[Any]:
-        rows: list[Any] = []
-        size = 0
-        for row in cursor:
-            rows.append(dict(row))
-            size += len(str(rows[-1]))
-            if size > MAX_RESULT:
-                raise self._cannot(f"its answer has more than {MAX_RESULT:,} characters")
-        return rows
 
-    def _unwatch(self, connection: sqlite3.Connection) -> None:
-        connection.set_authorizer(None)
-        connection.set_progress_handler(None, 0)
-        connection.row_factory = None
-
-    def _count(self) -> int:
-        self._steps += 1
-        if self._steps > MAX_STEPS:
-            self._denied = "it takes too long"
-            return 1
-        return 0
-
-    def _authorise(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        reason = ""
-        if action == sqlite3.SQLITE_ATTACH and first not in _MEMORY:
-            reason = f"there is no database file {first!r}"
-        elif action == sqlite3.SQLITE_PRAGMA and (first or "").lower() not in _PRAGMAS:
-            reason = f"PRAGMA {first} is about a database file"
-        elif action in (sqlite3.SQLITE_CREATE_VTABLE, sqlite3.SQLITE_DROP_VTABLE):
-            reason = f"virtual tables ({second}) are not kept"
-        elif action == sqlite3.SQLITE_ANALYZE:
-            reason = "ANALYZE keeps statistics of a database file"
-        elif action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension":
-            reason = "extensions are not loaded"
-        if not reason:
-            return sqlite3.SQLITE_OK
-        self._denied = reason
-        return sqlite3.SQLITE_DENY
-
-    def _cannot(self, reason: str) -> CannotCompute:
-        return CannotCompute(
-            f"{self._turn.name!r} cannot compute this query: {reason}. Nothing was changed."
-        )
+def _refusal(action: int, first: str | None, second: str | None, *_: str | None) -> str:
+    if action == sqlite3.SQLITE_ATTACH and first not in _MEMORY:
+        return f"there is no database file {first!r}"
+    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() not in _PRAGMAS:
+        return f"PRAGMA {first} is about a database file"
+    if action in (sqlite3.SQLITE_CREATE_VTABLE, sqlite3.SQLITE_DROP_VTABLE):
+        return f"virtual tables ({second}) are not kept"
+    if action == sqlite3.SQLITE_ANALYZE:
+        return "ANALYZE keeps statistics of a database file"
+    if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension":
+        return "extensions are not loaded"
+    return ""
 
 
 def _as_operation(

@@ -13,8 +13,9 @@ from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.engines.table.generate import Maker, text_for
 from agentworld_sim.engines.table.initial_rows import initial_records
-from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.engines.table.operation import Plan
 from agentworld_sim.engines.table.plausible import SeededRandom
+from agentworld_sim.relational.layout import Table
 from agentworld_sim.schema.validate import schema_problem
 from tests.properties import examples
 

@@ -8,17 +8,46 @@ generated key ever had in a scope, once the record that had it is gone.
 from __future__ import annotations
 
 import copy
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
-from agentworld_sim.engines.table.operation import Table
 from agentworld_sim.types.json import canonical_json
 
 ROOT = "tables/"
 HIGHEST = "+"
 BEGUN: Mapping[str, Any] = {"begun": True}
+
+DEFAULT_KEY: tuple[str, ...] = ("id",)
+"""The key of a table of which nobody says otherwise; this very object, not one that equals it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table, as all tools together describe it."""
+
+    name: str
+    key: tuple[str, ...] = DEFAULT_KEY
+    """Fields that name a record within its scope."""
+    scope: tuple[str, ...] = ()
+    """Fields that say to what a record belongs."""
+    fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
+    """Field to its JSON Schema, from output schemas first, then from what create and update take."""
+    required: tuple[str, ...] = ()
+    """Fields that every record must have in answers."""
+    parents: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """Scope field to the `table.field` that it names: `ticket_id: tickets.id`."""
+    generated_key: bool = True
+    """Whether the world gives new records their key; otherwise the caller names them."""
+    records: tuple[Mapping[str, Any], ...] = ()
+    """The records at the start, from the scenario."""
+    generate: int | None = None
+    """How many records are made up at the start; `None` leaves it to the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +142,26 @@ def put(value: dict[str, Any], path: str, given: Any) -> None:
     inner = dict(cast("dict[str, Any]", inner)) if isinstance(inner, dict) else {}
     value[first] = inner
     put(inner, rest, given)
+
+
+EXACT = 2**53
+"""Whole numbers below this are the same in every JSON reader."""
+
+_ENDS_IN_NUMBER = re.compile(r"(.*?)(\d{1,15})\Z", re.DOTALL)
+
+
+def key_number(key: Any) -> int | None:
+    """The number in a generated key: of `12` and of `PREFIX-12`."""
+    if isinstance(key, int) and not isinstance(key, bool):
+        return key if abs(key) < EXACT else None
+    if isinstance(key, str) and (parts := split_number(key)) is not None:
+        return int(parts[1])
+    return None
+
+
+def split_number(key: str) -> tuple[str, str] | None:
+    """`ENG-12` → `ENG-` and `12`; `None` for a text that does not end in a number of its own."""
+    parts = _ENDS_IN_NUMBER.match(key)
+    if parts is None or not parts[2].isascii() or re.search(r"[0-9]", parts[1]):
+        return None
+    return parts[1], parts[2]
