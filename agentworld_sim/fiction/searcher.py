@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agentworld_sim.fiction.answer_scores import markdown_table, score_answer
-from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, Filter, QueryPlan
+from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan
 from agentworld_sim.fiction.question_text import headers
 from agentworld_sim.fiction.questions import FictionQuestion
 from agentworld_sim.fiction.schema import Column, FictionSchema, Table
@@ -100,14 +100,19 @@ class Searcher:
     def _rows(self, plan: QueryPlan) -> list[tuple[Any, ...]]:
         kept = self._things(self.schema.table(plan.table))
         for one in plan.filters:
-            kept = [thing for thing in kept if _passes(one, self._value(plan.table, thing, one.field))]
+            kept = [
+                thing for thing in kept if one.passes(self._value(plan.table, thing, one.field))
+            ]
         if plan.rank:
             values = [self._value(plan.table, thing, plan.rank.by) for thing in kept]
             if not values or None in values:
                 raise _NotFoundError
             first = max(values) if plan.rank.highest else min(values)
             kept = [thing for thing, value in zip(kept, values, strict=True) if value == first]
-        return [(thing.text, *(self._value(plan.table, thing, what) for what in plan.values)) for thing in kept]
+        return [
+            (thing.text, *(self._value(plan.table, thing, what) for what in plan.values))
+            for thing in kept
+        ]
 
     def _open(self, url: str) -> _ReadPage:
         self.opened.add(url)
@@ -121,7 +126,9 @@ class Searcher:
         if not found:
             raise _NotFoundError
         first = self._open(found[1])
-        more = [self._open(one.url) for one in first.links.get("", ()) if one.text.startswith("Part ")]
+        more = [
+            self._open(one.url) for one in first.links.get("", ()) if one.text.startswith("Part ")
+        ]
         return [line[0] for page in (first, *more) for line in page.tables.get("", ())[1:]]
 
     def _said(self, url: str, column: Column) -> _Linked | None:
@@ -152,15 +159,23 @@ class Searcher:
         if what.function == "count":
             return len(lines)
         column = there.column(what.column)
-        values = [value for line in lines if (value := self._of_line(line, thing, there, via, column)) is not None]
-        return {"max": max, "min": min, "sum": sum}[what.function](values) if values else None
+        values = [
+            value
+            for line in lines
+            if (value := self._of_line(line, thing, there, via, column)) is not None
+        ]
+        return {"max": max, "min": min}[what.function](values) if values else None
 
     def _lines(self, url: str, there: Table, via: Column) -> Iterator[Mapping[str, _Linked]]:
         """The rows that refer to a thing, as its article and the pages that go on from there list them: by label,
         or under the empty label where each has an article."""
         heading = f"{there.noun[1][:1].upper()}{there.noun[1][1:]} - {via.label}"
         article = self._open(url)
-        more = [self._open(one.url) for one in article.links.get(heading, ()) if one.url.startswith(f"{url}/")]
+        more = [
+            self._open(one.url)
+            for one in article.links.get(heading, ())
+            if one.url.startswith(f"{url}/")
+        ]
         for page, under in ((article, heading), *((one, "") for one in more)):
             for line in page.lists.get(under, ()) if there.title else ():
                 yield {"": line}
@@ -185,18 +200,6 @@ class Searcher:
                 and all(one[label] == cell for label, cell in line.items() if label in one)
             )
         return _read_value(column, line[column.label].text)
-
-
-def _passes(one: Filter, value: Any) -> bool:
-    if value is None:
-        return False
-    match one.comparison:
-        case "equal":
-            return value == one.value
-        case "at_least":
-            return value >= one.value
-        case "at_most":
-            return value <= one.value
 
 
 def _read_value(column: Column, said: str) -> Any:

@@ -6,8 +6,7 @@ import random
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.fiction.leak_audit import SearchCall, find_leaks
 from agentworld_sim.fiction.questions import FictionQuestion, draw_questions
@@ -22,7 +21,10 @@ def block(number: int, text: str) -> str:
 def calls(texts: list[str], queries: tuple[str, ...] = ("makers",)) -> list[SearchCall]:
     """Ten results to a call."""
     blocks = [block(1 + place % 10, text) for place, text in enumerate(texts)]
-    return [SearchCall(queries, "\n\n".join(blocks[start : start + 10])) for start in range(0, len(blocks), 10)]
+    return [
+        SearchCall(queries, "\n\n".join(blocks[start : start + 10]))
+        for start in range(0, len(blocks), 10)
+    ]
 
 
 @cache
@@ -41,9 +43,17 @@ def written(column: str, value: object) -> list[str]:
     """Forms of a value, made here by hand."""
     if column == "Employees":
         assert isinstance(value, int)
-        return [f"{value}", f"{value:,}", f"{value:,}".replace(",", "\u202f"), f"{value}.", f"({value})"]
+        return [
+            f"{value}",
+            f"{value:,}",
+            f"{value:,}".replace(",", "\u202f"),
+            f"{value}.",
+            f"({value})",
+        ]
     year, month, day = str(value).split("-")
-    name = "January February March April May June July August September October November December".split()[int(month) - 1]
+    name = "January February March April May June July August September October November December".split()[
+        int(month) - 1
+    ]
     return [str(value), f"{int(day)} {name} {year}", f"{name} {int(day)}, {year}", f"{name[:3]} {int(day)}, {year}",
             f"{day}.{month}.{year}", f"{name.upper()} {int(day)}, {year}"]  # fmt: skip
 
