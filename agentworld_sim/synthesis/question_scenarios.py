@@ -1,4 +1,4 @@
-"""Scenarios of the questions about fictional worlds."""
+"""Scenarios of the questions about fictional worlds, as data and as YAML."""
 
 from __future__ import annotations
 
@@ -42,3 +42,26 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
             }
         ],
     }
+
+
+def yaml_of(scenario: Mapping[str, Any]) -> str:
+    """A scenario as people write one: texts of several lines as such, rows on one line each."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def text(dumper: Any, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(
+        dict(scenario),
+        Dumper=Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=110,
+        default_flow_style=None,
+    )
