@@ -44,7 +44,7 @@ def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
         if arguments.get("topic", "general") != "general":
             advice.append("Try a general search using 'general' topic")
         return _nothing(f"search results found for '{arguments['query']}'", advice, "search")
-    nothing = {"follow_up_questions": None, "answer": None, "images": []}
+    nothing: dict[str, Any] = {"follow_up_questions": None, "answer": None, "images": []}
     query = {"query": arguments["query"]}
     return _json({**query, **nothing, "results": results, **_request_of(turn)})
 
