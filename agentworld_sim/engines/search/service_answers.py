@@ -304,7 +304,7 @@ def _tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, An
     until = arguments.get("end_date") or ""
     fits = _page_filter(since, until, arguments.get("exclude_domains"), kind)
     query: str = arguments["query"]
-    if not arguments.get("exact_match", True):
+    if not arguments.get("exact_match"):
         query = query.replace('"', " ")
     limit = min(arguments.get("max_results") or 5, 20)
     results = _search(turn, query, limit, fits, arguments.get("include_domains") or ())
