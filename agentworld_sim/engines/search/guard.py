@@ -9,7 +9,7 @@ from datetime import date
 from functools import lru_cache
 from urllib.parse import unquote
 
-_NUMBER_OR_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
+_NUMBER_OR_WORD = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _GROUPS = re.compile(r"(?<=\d)[,' \u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -34,7 +34,7 @@ class Guard:
     def __init__(self, values: Sequence[str | float], queries: Sequence[str]) -> None:
         """Takes the values (text, numbers, dates as `YYYY-MM-DD`), and the call's queries."""
         forms = _all_forms(tuple(values))
-        typed = _runs("\n".join(queries), _lengths(form for whole, _ in forms for form in whole))
+        typed = _typed("\n".join(queries), _lengths(form for whole, _ in forms for form in whole))
         unsaid = (whole | parts for whole, parts in forms if whole.isdisjoint(typed))
         self._forms = frozenset[str]().union(*unsaid)
         self._lengths = _lengths(self._forms)
@@ -52,7 +52,8 @@ def _words(text: str) -> list[str]:
 
 def _plain(word: str) -> str:
     if word[0].isdigit():
-        word = word.rstrip("0").rstrip(".") if "." in word else word
+        # More than one point makes a version.
+        word = word.rstrip("0").rstrip(".") if word.count(".") == 1 else word
         return word.lstrip("0") or "0"
     return word
 
@@ -64,6 +65,14 @@ def _runs(text: str, lengths: Iterable[int]) -> set[str]:
         " ".join(words[start : start + length])
         for length in lengths
         for start in range(len(words) - length + 1)
+    }
+
+
+def _typed(text: str, lengths: Iterable[int]) -> set[str]:
+    """What queries say. A number stands alone: the day of a date, or a digit of a code, does not say it."""
+    alone = {" ".join(_words(piece)) for piece in _GROUPS.sub("", text).split()}
+    return {
+        run for run in _runs(text, lengths) if run in alone or not run[0].isdigit() or " " in run
     }
 
 
