@@ -17,8 +17,8 @@ from agentworld_sim.fiction.fiction_draft import (
     create_tables,
     insert_rows,
 )
+from agentworld_sim.fiction.fiction_schema import FictionSchema, Row
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.fiction.schema import FictionSchema, Row
 from agentworld_sim.fiction.schema_files import read_family
 
 

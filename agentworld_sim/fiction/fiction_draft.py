@@ -8,10 +8,10 @@ from contextlib import closing
 from random import Random
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Row, Rule, Table
 from agentworld_sim.fiction.makes import Between, Name, Sql
 from agentworld_sim.fiction.name_grammar import draw_names
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.fiction.schema import Column, FictionSchema, Row, Rule, Table
 from agentworld_sim.fiction.value_draws import DraftRow, ValueDraws
 
 DRAWS = 60
@@ -186,9 +186,9 @@ class FictionDraft:
                 return insert_rows(connection, table, [row])
             except sqlite3.IntegrityError as error:
                 refusal = str(error)
-        raise self._unsatisfied(table, key, refusal)
+        raise self._refusal(table, key, refusal)
 
-    def _unsatisfied(self, table: Table, key: int, refusal: str) -> UsageError:
+    def _refusal(self, table: Table, key: int, refusal: str) -> UsageError:
         return UsageError(
             f"family {self._schema.name!r}, seed {self._recipe.seed}: no row {key} of the table {table.name!r} was"
             f" found in {DRAWS} draws: {refusal}. Widen what its columns draw, or loosen the rule."
@@ -218,7 +218,7 @@ class FictionDraft:
             table = self._schema.table(rule.table)
             for key in sorted(set(broken_keys(connection, rule))):
                 if self._attempts.get((table.name, key), 0) >= DRAWS:
-                    raise self._unsatisfied(table, key, f"it breaks the rule {rule.says!r}")
+                    raise self._refusal(table, key, f"it breaks the rule {rule.says!r}")
                 self._redraw(connection, table, self._rows[table.name][key - 1])
                 again = True
         if again:

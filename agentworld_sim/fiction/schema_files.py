@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.fiction.fiction_draft import create_tables
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema
 from agentworld_sim.fiction.makes import (
     After,
     Between,
@@ -26,7 +27,6 @@ from agentworld_sim.fiction.makes import (
     Times,
 )
 from agentworld_sim.fiction.name_grammar import name_kinds
-from agentworld_sim.fiction.schema import Column, FictionSchema
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

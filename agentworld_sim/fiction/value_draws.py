@@ -10,6 +10,7 @@ from math import exp, log
 from random import Random
 from typing import Any, assert_never
 
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.makes import (
     After,
     Between,
@@ -20,7 +21,6 @@ from agentworld_sim.fiction.makes import (
     Sql,
     Times,
 )
-from agentworld_sim.fiction.schema import Column, FictionSchema, Table
 
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 

@@ -23,10 +23,10 @@ from hypothesis import given, settings, strategies as st
 from agentworld_sim.engines.search.web_page import Cell
 from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_schema import Rule, Table
 from agentworld_sim.fiction.makes import Between, Name, Pick, Sql
 from agentworld_sim.fiction.name_grammar import real_words
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.fiction.schema import Rule, Table
 from agentworld_sim.fiction.schema_files import family_names, read_family
 from tests.properties import examples
 

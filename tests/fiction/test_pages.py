@@ -15,9 +15,9 @@ import pytest
 
 from agentworld_sim.engines.search import Cell, WebPage
 from agentworld_sim.fiction.fiction import Fiction
-from agentworld_sim.fiction.pages import LINES, fiction_pages, written
+from agentworld_sim.fiction.pages import LINES, fiction_pages, value_text
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.fiction.schema import Column, FictionSchema, Table
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.schema_files import family_names
 
 GOLDEN = Path(__file__).parent / "data" / "pages.md"
@@ -106,7 +106,7 @@ def test_the_pages_of_each_kind_are_those_that_were_looked_at() -> None:
 def test_the_cells_of_a_page_are_exactly_the_facts_that_stand_on_it(many: int) -> None:
     fiction = kettles(many)
     facts = {
-        Cell(table.name, row["id"], column.name): written(column, row[column.name])
+        Cell(table.name, row["id"], column.name): value_text(column, row[column.name])
         for table in KETTLES.tables
         for row in fiction.rows[table.name]
         for column in table.columns

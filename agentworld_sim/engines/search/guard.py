@@ -23,7 +23,7 @@ class Guard:
 
     A value is shown where it stands in any of its written forms: a number with and without separators or as a
     word, a date in any order or its month and year, a name, its initials, and as one word. What one of the call's
-    own queries says already is not withheld from it.
+    own queries says whole is not withheld from it.
 
     A value stands in a join of results only if it stands in one of them, so that no joint of results shows what no
     single result does.
@@ -32,10 +32,10 @@ class Guard:
     def __init__(self, values: Sequence[str | float], queries: Sequence[str]) -> None:
         """Takes the values (text, numbers, dates as `YYYY-MM-DD`), and the call's queries."""
         forms = _all_forms(tuple(values))
-        lengths = frozenset(form.count(" ") + 1 for of_value in forms for form in of_value)
-        typed = _runs("\n".join(queries), lengths)
-        self._forms = {form for one in forms if one.isdisjoint(typed) for form in one}
-        self._lengths = frozenset(form.count(" ") + 1 for form in self._forms)
+        typed = _runs("\n".join(queries), _lengths(form for whole, _ in forms for form in whole))
+        unsaid = (whole | parts for whole, parts in forms if whole.isdisjoint(typed))
+        self._forms = frozenset[str]().union(*unsaid)
+        self._lengths = _lengths(self._forms)
 
     def shows(self, text: str) -> bool:
         """Whether a text has one of the values in it."""
@@ -65,30 +65,40 @@ def _runs(text: str, lengths: Iterable[int]) -> set[str]:
     }
 
 
+def _lengths(forms: Iterable[str]) -> frozenset[int]:
+    return frozenset(form.count(" ") + 1 for form in forms)
+
+
+_Forms = tuple[frozenset[str], frozenset[str]]
+"""How a value is written, and what says a good part of it: the month of a date, initials and a last name."""
+
+
 @lru_cache(maxsize=256)
-def _all_forms(values: tuple[str | float, ...]) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(_forms(one)) for one in values)
+def _all_forms(values: tuple[str | float, ...]) -> tuple[_Forms, ...]:
+    return tuple(_forms(one) for one in values)
 
 
-def _forms(value: str | float) -> set[str]:
+def _forms(value: str | float) -> _Forms:
     text = str(value)
     try:
-        day = date.fromisoformat(text)
+        return _date_forms(date.fromisoformat(text))
     except ValueError:
-        pass
-    else:
-        months = (day.strftime("%B"), day.strftime("%b"), f"{day.month}")
-        orders = ("{d} {m} {y}", "{m} {d} {y}", "{y} {m} {d}", "{m} {y}", "{y} {m}")
-        written = (form.format(d=day.day, m=m, y=day.year) for form in orders for m in months)
-        return {" ".join(_words(one)) for one in written}
-    words = _words(text)
-    forms = {" ".join(words)} - {""}
-    if len(words) == 1 and words[0].isdigit() and int(words[0]) <= 100:
-        forms.add(_number_word(int(words[0])))
+        words = _words(text)
+    whole, parts = {" ".join(words)} - {""}, set[str]()
+    if len(words) == 1 and words[0].isdecimal() and int(words[0]) <= 100:
+        whole.add(_number_word(int(words[0])))
     elif len(words) > 1 and all(word.isalpha() for word in words):
-        forms.add(" ".join([*(word[0] for word in words[:-1]), words[-1]]))
-        forms.update(joint for joint in ("".join(words),) if len(joint) >= _JOINT)
-    return forms
+        parts.add(" ".join([*(word[0] for word in words[:-1]), words[-1]]))
+        whole.update(joint for joint in ("".join(words),) if len(joint) >= _JOINT)
+    return frozenset(whole), frozenset(parts)
+
+
+def _date_forms(day: date) -> _Forms:
+    months = (f"{day:%B}", f"{day:%b}", f"{day.month}")
+    d, y = day.day, day.year
+    whole = (one for m in months for one in (f"{d} {m} {y}", f"{m} {d} {y}", f"{y} {m} {d}"))
+    parts = (one for m in months for one in (f"{m} {y}", f"{y} {m}"))
+    return frozenset(map(str.casefold, whole)), frozenset(map(str.casefold, parts))
 
 
 def _number_word(number: int) -> str:

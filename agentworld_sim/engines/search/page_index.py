@@ -171,10 +171,10 @@ class PageIndex:
             accept: Says of a page whether it may be a result; the next one takes the place of one that may not.
         """
         asked = _read(query)
-        numbers = self._ranked(asked, 4 * limit)
+        numbers = self._rank(asked, 4 * limit)
         if numbers and not (asked.host or asked.phrases or asked.without):
             drawn = random.Random(f"results/{self._count}/{asked}")
-            numbers = _mixed(numbers, limit, drawn)
+            numbers = _mix(numbers, limit, drawn)
             numbers += (drawn.randint(1, self._count) for _ in range(2 * limit))
         return self._first(numbers, limit, accept)
 
@@ -182,7 +182,7 @@ class PageIndex:
         self, query: str, limit: int = 10, accept: Accept = lambda page: True
     ) -> list[WebPage]:
         """The same with nothing but what was asked for."""
-        return self._first(self._ranked(_read(query), 4 * limit), limit, accept)
+        return self._first(self._rank(_read(query), 4 * limit), limit, accept)
 
     def _first(self, numbers: Iterable[int], limit: int, accept: Accept) -> list[WebPage]:
         pages = filter(accept, map(self._load, dict.fromkeys(numbers)))
@@ -194,12 +194,12 @@ class PageIndex:
         ).fetchone()
         return _page(row)
 
-    def _ranked(self, asked: _Query, limit: int) -> list[int]:
+    def _rank(self, asked: _Query, limit: int) -> list[int]:
         words = self._telling(asked.words) if asked.words else []
         if not words and not asked.phrases and not asked.host:
             return []
-        must = " AND ".join(_quoted(phrase) for phrase in asked.phrases)
-        may = " OR ".join(_quoted(word) for word in words)
+        must = " AND ".join(_phrase(phrase) for phrase in asked.phrases)
+        may = " OR ".join(_phrase(word) for word in words)
         match = " AND ".join(f"({one})" for one in (must, may) if one)
         if not match:
             hosts = (
@@ -207,7 +207,7 @@ class PageIndex:
             )
             return [one for (one,) in self._db.execute(hosts, (*_hosts(asked.host), limit))]
         if asked.without:
-            match = f"({match}) NOT ({' OR '.join(map(_quoted, asked.without))})"
+            match = f"({match}) NOT ({' OR '.join(map(_phrase, asked.without))})"
         statement, given = "select rowid from page_words where page_words match ?", [match]
         if asked.host:
             statement += " and rowid in (select number from page where host = ? or host like ?)"
@@ -262,7 +262,7 @@ def _terms_of(word: str) -> tuple[str, ...]:
     return found
 
 
-def _mixed(numbers: Sequence[int], limit: int, drawn: random.Random) -> list[int]:
+def _mix(numbers: Sequence[int], limit: int, drawn: random.Random) -> list[int]:
     """The pages in the order in which they are shown: behind the first three, some of the later ones among them."""
     best, others = list(numbers[:limit]), list(numbers[limit:])
     few = min(limit // 5, len(others), max(0, limit - 3))
@@ -280,7 +280,7 @@ def _hosts(host: str) -> list[str]:
     return [host, f"%.{host}"]
 
 
-def _quoted(words: str) -> str:
+def _phrase(words: str) -> str:
     return f'"{words}"'
 
 

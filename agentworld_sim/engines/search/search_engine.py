@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Literal, Protocol
 from urllib.parse import quote, unquote, urlsplit
@@ -15,21 +15,18 @@ from agentworld_sim.engines.search.guard import Guard
 from agentworld_sim.engines.search.page_index import PageIndex, host_of, words_of
 from agentworld_sim.engines.search.search_results import SearchResult, result_of
 from agentworld_sim.engines.search.web_page import WebPage
-from agentworld_sim.engines.toolkits import TURN_US, ServerValues, tool_behind
+from agentworld_sim.engines.toolkits import ServerValues, answer_known
 from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.toolkits import (
     KnownTool,
-    arguments_of,
     bind_to,
     binding_for,
-    resolve_function,
     unknown_to,
 )
 from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.files import Blobs
-from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
-from agentworld_sim.types.turns import Observation
 from agentworld_sim.types.values import changed_keys
 
 PREFIX = "search/"
@@ -106,38 +103,25 @@ class SearchSession:
         self._values = values
 
     async def answer(self, context: StepContext) -> Answer:
-        found = tool_behind(context)
         await self.bring_up(context.state.values)
-        if found.slow:
-            return await asyncio.to_thread(self._compute, found, context)
-        return self._compute(found, context)
 
-    def _compute(self, found: KnownTool, context: StepContext) -> Answer:
-        kept = ServerValues(context.state.values, PREFIX)
-        if self._base is None:
-            observation = self._observe(found, context, kept, None)
-        else:
-            with self._base[1].reading() as connection:
-                observation = self._observe(found, context, kept, PageIndex(connection))
-        clock_us = context.state.clock_us + TURN_US
-        return Answer(observation, StateChange(clock_us=clock_us, values=kept.changes))
+        @contextmanager
+        def turn(found: KnownTool) -> Iterator[SearchTurn]:
+            own = () if self._own is None else (self._own,)
+            with ExitStack() as stack:
+                if self._base is not None:
+                    connection = stack.enter_context(self._base[1].reading())
+                    own = (*own, PageIndex(connection))
+                yield SearchTurn(
+                    kept=ServerValues(context.state.values, PREFIX),
+                    clock_us=context.state.clock_us,
+                    seed=context.seed,
+                    name=context.call.name,
+                    offline=Conditions.of(context.state.values).offline,
+                    indexes=own,
+                )
 
-    def _observe(
-        self, found: KnownTool, context: StepContext, kept: ServerValues, base: PageIndex | None
-    ) -> Observation:
-        turn = SearchTurn(
-            kept=kept,
-            clock_us=context.state.clock_us,
-            seed=context.seed,
-            name=context.call.name,
-            offline=Conditions.of(context.state.values).offline,
-            indexes=tuple(one for one in (self._own, base) if one is not None),
-        )
-        arguments = arguments_of(context.tool.binds_to, context.call.arguments)
-        observation: Observation = resolve_function(found.operation)(turn, arguments)
-        if context.tool.output_schema is None and observation.structured is not None:
-            observation = replace(observation, structured=None)
-        return observation
+        return await answer_known(context, turn)
 
     def close(self) -> None:
         pass

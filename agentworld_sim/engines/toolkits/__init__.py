@@ -2,11 +2,10 @@
 
 from agentworld_sim.engines.toolkits.server_tables import kept_tables
 from agentworld_sim.engines.toolkits.toolkit_engine import (
-    TURN_US,
     ServerTurn,
     ServerValues,
     ToolkitEngine,
-    tool_behind,
+    answer_known,
 )
 
-__all__ = ["TURN_US", "ServerTurn", "ServerValues", "ToolkitEngine", "kept_tables", "tool_behind"]
+__all__ = ["ServerTurn", "ServerValues", "ToolkitEngine", "answer_known", "kept_tables"]
