@@ -51,7 +51,9 @@ class Asked:
     @property
     def turn(self) -> SearchTurn:
         kept = ServerValues({"search/withheld": list(self.question.withheld_values)}, "search/")
-        return SearchTurn(kept=kept, clock_us=0, seed=0, name="", offline=False, indexes=(self.index,))
+        return SearchTurn(
+            kept=kept, clock_us=0, seed=0, name="", offline=False, indexes=(self.index,)
+        )
 
     def search(self, queries: Sequence[str]) -> str:
         return web_search(self.turn, {"queries": list(queries)}).text
@@ -68,7 +70,7 @@ def opens_pages(asked: Asked) -> tuple[str, int]:
 def reads_snippets(asked: Asked) -> tuple[str, int]:
     """Takes for rows what the results of the question are called."""
     titles = re.findall(r"(?m)^Title: (.*)", asked.search([asked.question.text]))
-    names = dict.fromkeys(re.split(r" [-–|] |[:,?]", title)[0] for title in titles)
+    names = dict.fromkeys(re.split(r" [-|] |[:,?]", title)[0] for title in titles)
     return values_from_snippets(asked, list(names)), 0
 
 
@@ -84,7 +86,9 @@ def values_from_snippets(asked: Asked, names: Sequence[str]) -> str:
     for name in names:
         row = [name]
         for column in gold.columns[1:]:
-            blocks = [one for one in asked.search([f"{name} {column}"]).split("\n\n") if name in one]
+            blocks = [
+                one for one in asked.search([f"{name} {column}"]).split("\n\n") if name in one
+            ]
             said = " ".join(re.findall(r"(?m)^(?:Snippet|Date): (.*)", "\n".join(blocks)))
             steps = gold.metrics[column].preprocess
             if "extract_number" in steps:
@@ -140,7 +144,9 @@ AGENTS: dict[str, Callable[[Asked], tuple[str, int]]] = {
 _worlds: dict[tuple[str, int, Names], tuple[Fiction, PageIndex, list[FictionQuestion]]] = {}
 
 
-def prepared(family: str, seed: int, names: Names) -> tuple[Fiction, PageIndex, list[FictionQuestion]]:
+def prepared(
+    family: str, seed: int, names: Names
+) -> tuple[Fiction, PageIndex, list[FictionQuestion]]:
     key = family, seed, names
     if key not in _worlds:
         fiction = Fiction.generate(FictionRecipe(family=family, seed=seed, names=names))
@@ -167,9 +173,13 @@ def mean_of(values: dict[str, list[float]]) -> list[float]:
     """The mean with its interval of 95 %: worlds are drawn again, whole."""
     chance, worlds = Random(0), list(values.values())
     means = sorted(
-        fmean(value for some in chance.choices(worlds, k=len(worlds)) for value in some) for _ in range(2000)
+        fmean(value for some in chance.choices(worlds, k=len(worlds)) for value in some)
+        for _ in range(2000)
     )
-    return [round(one, 4) for one in (fmean(value for some in worlds for value in some), means[50], means[-51])]
+    return [
+        round(one, 4)
+        for one in (fmean(value for some in worlds for value in some), means[50], means[-51])
+    ]
 
 
 def main() -> None:
@@ -204,7 +214,10 @@ def main() -> None:
                         calls += len(made)
                         results += sum(call.text.count("\nTitle: ") for call in made)
                         leaks += len(find_leaks(fiction, question, made))
-        print(f"{family}: {results:,} results, {leaks} leaks, {time.perf_counter() - begun:.0f} s", flush=True)
+        print(
+            f"{family}: {results:,} results, {leaks} leaks, {time.perf_counter() - begun:.0f} s",
+            flush=True,
+        )
         _worlds.clear()
     report = {
         "worlds": count * len(family_names()),
@@ -216,7 +229,9 @@ def main() -> None:
         "pages_opened": {"median": median(opened), "most": max(opened)},
         "audit": {"calls": calls, "results": results, "leaks": leaks},
     }
-    Path(__file__).with_name("results.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    Path(__file__).with_name("results.json").write_text(
+        json.dumps(report, indent=2) + "\n", encoding="utf-8"
+    )
     print(json.dumps(report, indent=2))
 
 
