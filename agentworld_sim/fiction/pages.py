@@ -16,8 +16,8 @@ from urllib.parse import quote
 from agentworld_sim.engines.search import Cell, PageKind, WebPage
 from agentworld_sim.extras import require
 from agentworld_sim.fiction.fiction import Fiction
-from agentworld_sim.fiction.name_grammar import draw_names
 from agentworld_sim.fiction.fiction_schema import Column, Row, Table
+from agentworld_sim.fiction.name_grammar import draw_names
 
 LINES = 40
 """Lines of a list on one page."""
@@ -442,7 +442,7 @@ def _environment() -> Any:
 
 @cache
 def _template(kind: str) -> Callable[..., str]:
-    path = resources.files(__package__).joinpath(f"templates/{kind}.md.j2")
+    path = resources.files("agentworld_sim.fiction").joinpath(f"templates/{kind}.md.j2")
     return _sentence(path.read_text(encoding="utf-8"))
 
 

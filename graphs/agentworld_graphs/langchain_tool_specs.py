@@ -8,8 +8,10 @@ that runs at the model's provider reaches a tool node, so none of those is simul
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast, get_args, get_origin
 
@@ -20,6 +22,7 @@ from pydantic import BaseModel
 from agentworld_graphs._world_handle import handle_of
 from agentworld_sim import AccessRefused, ToolSpec, World
 from agentworld_sim.supports_world import HoldsWorld
+from agentworld_sim.toolkits import binding_for
 from agentworld_sim.toolkits.tool_specs import with_domain
 
 
@@ -45,8 +48,8 @@ def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:
 
 
 def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
-    """A LangChain tool as a world sees it."""
-    return with_domain(
+    """A LangChain tool as a world sees it. What its object was set up with is part of what it binds to."""
+    spec = with_domain(
         ToolSpec(
             name=real.name,
             description=real.description,
@@ -54,6 +57,15 @@ def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
             binds_to=binds_to,
         )
     )
+    known = binding_for(spec) if binds_to is None else None
+    if known is None:
+        return spec
+    own = type(real).model_fields.keys() - BaseTool.model_fields.keys()
+    settings = {
+        name: getattr(real, name) for name in known.input_schema["properties"] if name in own
+    }
+    constants = [f"{name}:={json.dumps(value)}" for name, value in settings.items() if value]
+    return replace(spec, binds_to=f"{known.id}({', '.join(constants)})") if constants else spec
 
 
 def _schema(real: BaseTool) -> Mapping[str, Any]:
@@ -120,9 +132,24 @@ def _works_in(function: Any, world: World) -> bool:
 
 def steers(tool: BaseTool) -> bool:
     """Whether a tool says that it may return a `Command`, with which it steers the graph it is part of."""
+    return any(map(_may_be_command, _annotations_of_return(tool)))
+
+
+def gives_objects(tool: BaseTool) -> bool:
+    """Whether a tool says that it returns an object or a list, which becomes JSON text in a message only."""
+    return any(
+        bool(_OBJECT.match(one)) if isinstance(one, str) else (get_origin(one) or one) in _OBJECTS
+        for one in _annotations_of_return(tool)
+    )
+
+
+_OBJECT = re.compile(r"(?:typing\.)?(?:dict|list)\b", re.IGNORECASE)
+_OBJECTS = (dict, list)
+
+
+def _annotations_of_return(tool: BaseTool) -> list[Any]:
     functions = [getattr(tool, name, None) for name in ("func", "coroutine", "_run", "_arun")]
-    told = [getattr(function, "__annotations__", {}).get("return") for function in functions]
-    return any(map(_may_be_command, told))
+    return [getattr(function, "__annotations__", {}).get("return") for function in functions]
 
 
 def _may_be_command(told: Any) -> bool:

@@ -15,9 +15,9 @@ import pytest
 
 from agentworld_sim.engines.search import Cell, WebPage
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.pages import LINES, fiction_pages, value_text
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.schema_files import family_names
 
 GOLDEN = Path(__file__).parent / "data" / "pages.md"

@@ -11,8 +11,10 @@ from urllib.parse import unquote
 
 _NUMBER_OR_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 _GROUPS = re.compile(r"(?<=\d)[,' \u00a0\u2009\u202f](?=\d{3}(?!\d))")
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-_UNITS += "seventeen eighteen nineteen".split()
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
+).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _JOINT = 5
 """Letters from which a name of several words is also looked for written as one, as in a host."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, Literal, Protocol
 from urllib.parse import quote, unquote, urlsplit
@@ -14,6 +15,13 @@ from urllib.parse import quote, unquote, urlsplit
 from agentworld_sim.engines.search.guard import Guard
 from agentworld_sim.engines.search.page_index import PageIndex, host_of, words_of
 from agentworld_sim.engines.search.search_results import SearchResult, result_of
+from agentworld_sim.engines.search.web_dirt import (
+    Dirt,
+    distractors,
+    page_with_dirt,
+    results_with_dirt,
+    spam_page,
+)
 from agentworld_sim.engines.search.web_page import WebPage
 from agentworld_sim.engines.toolkits import ServerValues, answer_known
 from agentworld_sim.ports import Answer, StepContext
@@ -48,8 +56,17 @@ OpenPages = Callable[[Any], PagesToRead]
 """Opens what the value `search/base` of a state names. It may take long: it is called in a thread."""
 
 
+def _any(page: WebPage) -> bool:
+    return True
+
+
 class NoPage(Exception):
     """There is nothing at an address; what a browser would say of it."""
+
+    def __init__(self, told: str, *, status: int = 0) -> None:
+        super().__init__(told)
+        self.status = status
+        """What the host answers, 404; 0 where there is no such host."""
 
 
 class SearchEngine:
@@ -72,10 +89,7 @@ class SearchEngine:
     def refusal(self, tool: ToolSpec) -> str:
         found = binding_for(tool)
         if found is not None and found.engine == self.name:
-            return (
-                f"There are no pages that {tool.name!r} could search: the scenario needs `fiction:` or `pages:`, or"
-                " a language world model (AGENTWORLD_MODEL_URL, or model=…)."
-            )
+            return "There are no pages to search: give the scenario `fiction:` or `pages:`."
         return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> SearchSession:
@@ -104,9 +118,10 @@ class SearchSession:
 
     async def answer(self, context: StepContext) -> Answer:
         await self.bring_up(context.state.values)
+        conditions = Conditions.of(context.state.values)
 
         @contextmanager
-        def turn(found: KnownTool) -> Iterator[SearchTurn]:
+        def turn(found: KnownTool) -> Generator[SearchTurn]:
             own = () if self._own is None else (self._own,)
             with ExitStack() as stack:
                 if self._base is not None:
@@ -117,7 +132,8 @@ class SearchSession:
                     clock_us=context.state.clock_us,
                     seed=context.seed,
                     name=context.call.name,
-                    offline=Conditions.of(context.state.values).offline,
+                    offline=conditions.offline,
+                    dirt=conditions.web,
                     indexes=own,
                 )
 
@@ -156,29 +172,41 @@ class SearchTurn:
     """Whether no host can be reached."""
     indexes: tuple[PageIndex, ...]
     """The pages: the world's own first, then those that worlds share."""
+    dirt: Dirt = ()
+    """What is wrong with this call's results and pages."""
 
-    def results(self, queries: Sequence[str], limit: int = 10) -> list[list[SearchResult]]:
-        """What all queries of the call find, without what the world withholds: a page that would show it is
-        replaced by the next."""
+    def results(
+        self, queries: Sequence[str], limit: int = 10, fits: Callable[[WebPage], bool] = _any
+    ) -> list[list[SearchResult]]:
+        """What all queries of the call find, of the pages that fit, without what the world withholds: a page that
+        would show it is replaced by the next."""
         guard = Guard(self.kept.get("withheld", ()), queries)
-        return [self._results(query, limit, guard) for query in queries]
+        return [self._results(query, limit, guard, fits) for query in queries]
 
-    def _results(self, query: str, limit: int, guard: Guard) -> list[SearchResult]:
+    def _results(
+        self, query: str, limit: int, guard: Guard, fits: Callable[[WebPage], bool]
+    ) -> list[SearchResult]:
         words = words_of(query).keys()
         found: dict[str, SearchResult] = {}
         orders: list[list[WebPage]] = []
 
         def accept(page: WebPage) -> bool:
-            result = None if page.url in found else result_of(page, words, guard)
+            known = page.url in found or not fits(page)
+            result = None if known else result_of(page, words, guard)
             if result is not None:
                 found[page.url] = result
             return result is not None
 
+        noise = any(one["kind"] == "noise" for one in self.dirt)
         for index in self.indexes:
             search = index.search if index is self.indexes[-1] else index.hits
+            search = partial(distractors, index) if noise else search
             orders.append(search(query, limit, accept))
         pages = chain.from_iterable(zip_longest(*orders))
-        return [found[page.url] for page in pages if page is not None][:limit]
+        results = [found[page.url] for page in pages if page is not None][:limit]
+        return results_with_dirt(
+            results, query, limit, self.dirt, lambda page: result_of(page, words, guard)
+        )
 
     def page(self, url: str) -> WebPage:
         """The page that a browser shows for what a user typed: without the fragment, and also where `http` leads to
@@ -204,9 +232,11 @@ class SearchTurn:
         for address in (url.partition("#")[0], *_addresses(host, parts.path, parts.query)):
             for index in self.indexes:
                 if (page := index.page(address)) is not None:
-                    return page
+                    return page_with_dirt(page, url, self.dirt)
+        if (page := spam_page(url)) is not None:
+            return page
         if any(index.has_host(host_of(f"https://{host}")) for index in self.indexes):
-            raise NoPage(f"404 Not Found: {url}")
+            raise NoPage(f"404 Not Found: {url}", status=404)
         raise NoPage(f"Could not resolve host: {host}")
 
 

@@ -59,19 +59,16 @@ VALUES = ["Axabril Works", "Ada Kolv", "red", 12500, 7, "2024-06-18"]
 FORMS = ["Axabril Works", "Ada Kolv", "red", "12,500", "12500", "7", "June 18, 2024", "2024-06-18"]
 words = st.sampled_from([*FORMS, "kettle", "blue", "maker", "is", "of", "Jun", "2024", "Works"])
 texts = st.lists(words, min_size=1, max_size=8).map(" ".join)
-pages = st.builds(
-    lambda title, sentences, teaser, day: WebPage(
-        url=f"https://a.alt/{title.replace(' ', '_')}",
-        title=title,
-        text="\n".join(f"{one}." for one in sentences),
-        teaser=teaser,
-        date=day,
-    ),
-    texts,
-    st.lists(texts, max_size=4),
-    texts,
-    st.sampled_from(["", "2024-06-18", "2023-01-07", "2022-03-04"]),
-)
+
+
+def page(title: str, sentences: list[str], teaser: str, day: str) -> WebPage:
+    text = "\n".join(f"{one}." for one in sentences)
+    url = f"https://a.alt/{title.replace(' ', '_')}"
+    return WebPage(url=url, title=title, text=text, teaser=teaser, date=day)
+
+
+days = st.sampled_from(["", "2024-06-18", "2023-01-07", "2022-03-04"])
+pages = st.builds(page, texts, st.lists(texts, max_size=4), texts, days)
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -58,7 +58,7 @@ class Base:
         return self
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Generator[sqlite3.Connection]:
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         PageIndex(connection).write(PAGES)
         yield connection
@@ -228,10 +228,8 @@ def test_without_pages_a_model_may_answer_what_is_not_bound_by_name() -> None:
     plain = replace(TOOLS["web_search"], binds_to=None)
     engine = SearchEngine(Base().open, has_pages=False)
     assert engine.bind(plain) is None and engine.bind(TOOLS["web_search"]) is not None
-    assert engine.refusal(plain) == (
-        "There are no pages that 'web_search' could search: the scenario needs `fiction:` or `pages:`, or a"
-        " language world model (AGENTWORLD_MODEL_URL, or model=…)."
-    )
+    told = "There are no pages to search: give the scenario `fiction:` or `pages:`."
+    assert engine.refusal(plain) == told
     assert SearchEngine(Base().open, has_pages=True).bind(plain) is not None
     assert "Did you mean" in engine.refusal(ToolSpec(name="web_serch"))
 
