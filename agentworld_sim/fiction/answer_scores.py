@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.extras import require
 
 Metric = Literal["exact_match", "number_near", "date_near", "url_match", "in_match"]
 Preprocess = Literal["norm_str", "extract_number", "norm_date"]
@@ -242,8 +243,7 @@ def _date(text: str) -> datetime | None:
             return datetime.fromisoformat(text)
         except ValueError:
             return None
-    import dateparser  # 0.3 s
-
+    dateparser = require("dateparser", extra="fiction")
     found: Any = dateparser.parse(
         text, settings={"PREFER_DAY_OF_MONTH": "first", "RELATIVE_BASE": datetime(2000, 1, 1)}
     )

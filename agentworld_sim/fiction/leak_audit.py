@@ -98,9 +98,9 @@ def _has(plain: str, value: Any) -> bool:
 @cache
 def _forms(value: Any) -> tuple[tuple[str, ...], re.Pattern[str]]:
     forms = tuple(dict.fromkeys(map(_plain, _written(value))))
-    # `12` is neither in `1.12` nor in `12.5`; it is in `12.` and `$12`.
+    # `12` is neither in `1.12`, `12.5` nor `0-12-3`; it is in `12.` and `$12`.
     anyway = "|".join(map(re.escape, forms))
-    return forms, re.compile(rf"(?<!\w)(?<!\d[.,])(?:{anyway})(?!\w|[.,]\d)")
+    return forms, re.compile(rf"(?<!\w)(?<!\d[.,-])(?:{anyway})(?!\w|[.,-]\d)")
 
 
 _ONES = (

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from random import Random
 
+from agentworld_sim.fiction.fiction_schema import FictionSchema, Table
 from agentworld_sim.fiction.query_plan import (
     OPERATORS,
     Aggregate,
@@ -19,7 +20,6 @@ from agentworld_sim.fiction.query_plan import (
     table_at,
 )
 from agentworld_sim.fiction.recount import value_of
-from agentworld_sim.fiction.schema import FictionSchema, Table
 
 HOPS = 2
 """References that a fact is away at most."""

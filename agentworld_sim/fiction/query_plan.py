@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentworld_sim.engines.search.web_page import Cell
-from agentworld_sim.fiction.schema import Column, FictionSchema, Row, Table
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Row, Table
 
 Comparison = Literal["equal", "at_least", "at_most"]
 OPERATORS: Mapping[Comparison, str] = {"equal": "=", "at_least": ">=", "at_most": "<="}

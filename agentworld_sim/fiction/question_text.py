@@ -7,7 +7,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from agentworld_sim.extras import require
 from agentworld_sim.fiction.answer_scores import CellMetric
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema
 from agentworld_sim.fiction.plan_draws import asks_of
 from agentworld_sim.fiction.query_plan import (
     Aggregate,
@@ -19,7 +21,6 @@ from agentworld_sim.fiction.query_plan import (
     is_title,
     table_at,
 )
-from agentworld_sim.fiction.schema import Column, FictionSchema
 
 _LISTS = (
     "Find every {noun} {filters}.",
@@ -168,6 +169,5 @@ def _phrase(text: str, value: Any) -> str:
 
 @cache
 def _template(text: str) -> Any:
-    from jinja2.sandbox import SandboxedEnvironment
-
-    return SandboxedEnvironment(autoescape=False).from_string(text)
+    sandbox = require("jinja2.sandbox", extra="fiction")
+    return sandbox.SandboxedEnvironment(autoescape=False).from_string(text)

@@ -50,7 +50,7 @@ class Difficulty:
 
     @property
     def level(self) -> Literal["easy", "medium", "hard"]:
-        return "easy" if self.number < 6.5 else "medium" if self.number < 9.5 else "hard"
+        return "easy" if self.number < 6.5 else "medium" if self.number < 9 else "hard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,8 @@ def draw_questions(
     fiction: Fiction, seed: int = 0, *, pages: Iterable[WebPage]
 ) -> Iterator[FictionQuestion]:
     """As `questions_of`, one after the other, until `DRAWS` plans in a row make none."""
-    chance = Random(f"questions/{seed}/{fiction.recipe}")
+    # Twins are asked the same.
+    chance = Random(f"questions/{seed}/{replace(fiction.recipe, names='invented')}")
     pages_of_cell: dict[Cell, list[str]] = {}
     for page in pages:
         for cell in page.cells:
@@ -181,6 +182,8 @@ def _question(
             needed.update(dict.fromkeys(cells))
             if what in plan.values and not isinstance(what, Aggregate):
                 withheld.update(dict.fromkeys(cells[-1:]))
+    if not plan.values or not needed:
+        return None
     shown = Counter(url for cell in needed for url in pages_of_cell.get(cell, ()))
     share = max(shown.values(), default=0) / len(needed)
     if share >= (PAGE_SHARE if len(rows) > 1 else 1) or any(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentworld_sim.fiction.fiction_schema import FictionSchema, Row
 from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan, Rows
-from agentworld_sim.fiction.schema import FictionSchema, Row
 
 
 def recount(schema: FictionSchema, rows: Rows, plan: QueryPlan) -> list[tuple[Any, ...]] | None:

@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agentworld_sim.fiction.answer_scores import markdown_table, score_answer
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan
 from agentworld_sim.fiction.question_text import headers
 from agentworld_sim.fiction.questions import FictionQuestion
-from agentworld_sim.fiction.schema import Column, FictionSchema, Table
 
 
 class _Linked(NamedTuple):

@@ -24,7 +24,6 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
         name: Of the scenario.
         question: As the step `questions` of a set keeps it.
     """
-    world = {key: one for key, one in asdict(recipe).items() if one not in ("invented", 0.0)}
     return {
         "name": name,
         "description": f"A question about a fictional world ({question['difficulty']['level']}).",
@@ -32,7 +31,7 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
         "instruction": TASK.format(question=question["text"]),
         "seed": recipe.seed,
         "tools": list(TOOLS),
-        "fiction": world,
+        "fiction": asdict(recipe),
         "goals": [
             {
                 "answer": question["columns"],

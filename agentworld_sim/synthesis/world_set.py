@@ -160,7 +160,7 @@ def _run_step(
     found = _result(folder, recipe, step)
     if found is None or found["options"] != options:
         result = world_steps.STEPS[step](recipe, earlier or {}, **options)
-        found = {"made_from": _made_from(folder, recipe, step), "options": options, **result}
+        found = {"made_from": _origin_hash(folder, recipe, step), "options": options, **result}
         _write(_file(folder, recipe, step), found)
     return found
 
@@ -181,12 +181,12 @@ def _result(folder: Path, recipe: FictionRecipe, step: Step) -> Mapping[str, Any
     """What a step came to; None where it was not done, or from something else."""
     try:
         found = json.loads(_file(folder, recipe, step).read_text("utf-8"))
-        return found if found["made_from"] == _made_from(folder, recipe, step) else None
+        return found if found["made_from"] == _origin_hash(folder, recipe, step) else None
     except (FileNotFoundError, ValueError):
         return None
 
 
-def _made_from(folder: Path, recipe: FictionRecipe, step: Step) -> str:
+def _origin_hash(folder: Path, recipe: FictionRecipe, step: Step) -> str:
     """A hash of the recipe, the release, and the bytes that the step before left."""
     before = BEFORE[step]
     earlier = _file(folder, recipe, before).read_bytes() if before else b""
