@@ -28,7 +28,7 @@ class KnownTool:
     input_schema: Mapping[str, Any]
     """The schema the real tool publishes, in our words."""
     engine: str
-    """The name of the engine that answers it: `shell`, `toolkits`, `browser`."""
+    """The name of the engine that answers it: `shell`, `toolkits`, `browser`, `search`."""
     operation: str
     """What computes one call, in the form that its engine takes; arguments fit `input_schema`."""
     output_schema: Mapping[str, Any] | None = None
@@ -42,6 +42,8 @@ class KnownTool:
     """Tools with the same non-empty name here share one shell; empty: the tool's own."""
     slow: bool = False
     """Whether it may take long enough to be computed in a thread; the shell decides for itself."""
+    distinctive: tuple[str, ...] = ()
+    """Arguments that tell it from others of an ordinary name (`search`, `fetch`), although calls may leave them out."""
 
     @property
     def toolkit(self) -> str:
