@@ -74,7 +74,7 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
         for leak in find_leaks(fiction, question, calls):
             typed = ", ".join(calls[leak.call].queries)
             problems.append(
-                f"question {number}: results of {typed!r} show {leak.value!r} of {leak.names}"
+                f"question {number}: results of {typed!r} show {leak.value!r} of {leak.name}"
             )
     rules = len(fiction.schema.rules)
     counts = {"rules": rules, "answers": len(earlier["questions"]), "results": results}
