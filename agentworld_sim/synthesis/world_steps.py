@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self, cast
 
@@ -27,25 +27,17 @@ THINGS = 4
 
 
 def build(recipe: FictionRecipe, earlier: Result) -> Result:
-    fiction = Fiction.generate(recipe)
+    rows = sum(map(len, Fiction.generate(recipe).rows.values()))
     base = fiction_base(recipe)
     with base.reading() as connection:
         pages = len(PageIndex(connection))
-    rows = {name: len(held) for name, held in fiction.rows.items()}
-    counts = {"rows": sum(rows.values()), "pages": pages, "kB": base.path.stat().st_size // 1000}
-    return {
-        "recipe": asdict(recipe),
-        "content": base.content,
-        "tables": rows,
-        "counts": counts,
-        "problems": fiction.broken_rules(),
-    }
+    size = base.path.stat().st_size // 1000
+    return {"content": base.content, "counts": {"rows": rows, "pages": pages, "kB": size}}
 
 
 def questions(recipe: FictionRecipe, earlier: Result, *, count: int) -> Result:
     asked = _questions(recipe, count)
     return {
-        "count": count,
         "questions": [_as_data(one) for one in asked],
         "counts": {
             "questions": len(asked),
@@ -135,9 +127,9 @@ def _questions(recipe: FictionRecipe, count: int) -> list[FictionQuestion]:
 
 def _with_data(
     recipe: FictionRecipe, earlier: Result
-) -> Sequence[tuple[FictionQuestion, Mapping[str, Any]]]:
-    asked = _questions(recipe, earlier["count"])
-    return list(zip(asked, earlier["questions"], strict=True))
+) -> Iterator[tuple[FictionQuestion, Mapping[str, Any]]]:
+    kept = earlier["questions"]
+    return zip(_questions(recipe, len(kept)), kept, strict=True)
 
 
 def _as_data(question: FictionQuestion) -> dict[str, Any]:
