@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.extras import require
 
 Metric = Literal["exact_match", "number_near", "date_near", "url_match", "in_match"]
 Preprocess = Literal["norm_str", "extract_number", "norm_date"]
@@ -57,13 +57,19 @@ class GoldTable:
                     f" {', '.join(self.columns)}."
                 )
         if not self.unique_columns:
-            raise UsageError("the gold table names no unique columns; name those that tell its rows apart.")
+            raise UsageError(
+                "the gold table names no unique columns; name those that tell its rows apart."
+            )
         for name in self.columns:
             if name not in self.metrics and name not in self.unique_columns:
-                raise UsageError(f"the column {name!r} of the gold table has no metric; give it one.")
+                raise UsageError(
+                    f"the column {name!r} of the gold table has no metric; give it one."
+                )
         for name, how in self.metrics.items():
             if how.metric not in get_args(Metric):
-                judge = " It needs a model as judge, and there is none here." * (how.metric == "llm_judge")
+                judge = " It needs a model as judge, and there is none here." * (
+                    how.metric == "llm_judge"
+                )
                 raise UsageError(
                     f"the column {name!r} has the metric {how.metric!r}.{judge} Choose one of"
                     f" {', '.join(get_args(Metric))}."
@@ -71,8 +77,7 @@ class GoldTable:
 
     def markdown(self) -> str:
         """The gold table as an answer says it."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        return "\n".join("| " + " | ".join(map(_written, line)) + " |" for line in lines)
+        return markdown_table(self.columns, self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +108,22 @@ def score_answer(gold: GoldTable, answer: str) -> AnswerScore:
     if isinstance(found, str):
         return AnswerScore(note=found)
     if sorted(found) != sorted(columns):
-        return AnswerScore(note=f"the answer has the columns {', '.join(found)}, not {', '.join(columns)}.")
+        return AnswerScore(
+            note=f"the answer has the columns {', '.join(found)}, not {', '.join(columns)}."
+        )
     cells = zip(*gold.rows, strict=True) if gold.rows else [()] * len(columns)
-    asked = {name: [_written(cell) for cell in column] for name, column in zip(columns, cells, strict=True)}
-    right, given = (_without_repeats(_cells_by_column(side), keys, metrics) for side in (asked, found))
+    asked = {
+        name: [_written(cell) for cell in column]
+        for name, column in zip(columns, cells, strict=True)
+    }
+    right, given = (
+        _without_repeats(_cells_by_column(side), keys, metrics) for side in (asked, found)
+    )
     credit = [
-        [1.0 if name in keys else _credit(metrics[name], one[name], other[name]) for name in columns]
+        [
+            1.0 if name in keys else _credit(metrics[name], one[name], other[name])
+            for name in columns
+        ]
         for one in right
         for other in given
         if all(one[key] == other[key] for key in keys)
@@ -125,6 +140,12 @@ def score_answer(gold: GoldTable, answer: str) -> AnswerScore:
         item_f1=items[2],
         success={*rows, *items} == {1.0},
     )
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as answers have it; None is an empty cell."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(map(_written, line)) + " |" for line in lines)
 
 
 def _written(cell: object) -> str:
@@ -160,17 +181,25 @@ def _table_of(answer: str) -> dict[str, list[str]] | str:
     names = [_column_name(name) for name in head]
     before = max(0, len(rows[0]) - len(names)) if rows else 0
     if not any(names) or any(len(row) > len(names) + before for row in rows):
-        return "the answer's table has rows with more cells than its head." if names else "the table is empty."
+        return (
+            "the answer's table has rows with more cells than its head."
+            if names
+            else "the table is empty."
+        )
     whole = [[*row[before:], *[""] * (len(names) + before - max(len(row), before))] for row in rows]
     return {name: [row[place] for row in whole] for place, name in enumerate(names) if name}
 
 
 _MISSING = frozenset(
-    "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")
+    "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split(
+        "|"
+    )
 )
 """What a reader of CSV files takes for no value."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE
+)
 
 
 def _cells_by_column(columns: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -214,8 +243,7 @@ def _date(text: str) -> datetime | None:
             return datetime.fromisoformat(text)
         except ValueError:
             return None
-    import dateparser  # 0.3 s
-
+    dateparser = require("dateparser", extra="fiction")
     found: Any = dateparser.parse(
         text, settings={"PREFER_DAY_OF_MONTH": "first", "RELATIVE_BASE": datetime(2000, 1, 1)}
     )

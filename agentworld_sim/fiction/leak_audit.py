@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -33,66 +33,60 @@ class Leak:
 
     call: int
     """Which of the calls, from 0."""
-    names: tuple[str, ...]
-    """What the fact is about; the value stands beside them, or is rare."""
+    name: str
+    """What the fact is about; it stands in the same result, or the value is rare."""
     value: Any
     block: str
     """The result with the value."""
 
 
-def find_leaks(fiction: Fiction, question: FictionQuestion, calls: Sequence[SearchCall]) -> list[Leak]:
+def find_leaks(
+    fiction: Fiction, question: FictionQuestion, calls: Sequence[SearchCall]
+) -> list[Leak]:
     """What the results of searches show of a question's answer.
 
     A fact leaks where its value stands in one result with what it is about; and where it stands anywhere in the
     results of a call, with whatever else, if less than one result in 200 of these calls has it. So no join of a
     call's results gives it either. What a query has itself says nothing new.
     """
-    facts = sorted(_facts_of(fiction, question), key=str)
+    facts = _facts_of(fiction, question)
     blocks = [[_plain(block) for block in _blocks(call.text)] for call in calls]
-    everything = [block for some in blocks for block in some]
-    seldom = {
-        value: sum(_has(block, value) for block in everything) < RARE * len(everything)
-        for value in dict.fromkeys(value for _, value in facts)
+    count = sum(map(len, blocks))
+    rare = {
+        value: sum(_has(block, value) for some in blocks for block in some) < RARE * count
+        for _, value in facts
     }
     return [
-        Leak(number, names, value, block)
+        Leak(number, name, value, block)
         for number, call in enumerate(calls)
-        for names, value in facts
-        if not any(_has(_plain(query), value) for query in call.queries)
+        for name, value in facts
+        if not _has(_plain("\n".join(call.queries)), value)
         for block in blocks[number]
-        if _has(block, value) and (seldom[value] or all(_has(block, name) for name in names))
+        if _has(block, value) and (rare[value] or _has(block, name))
     ]
 
 
-def _facts_of(fiction: Fiction, question: FictionQuestion) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Pairs of names and value: the rows of the gold table, and the facts of other things that they are."""
-    found: set[tuple[tuple[str, ...], Any]] = set()
-    for title, *values in question.gold.rows:
-        found.update(((title,), value) for value in values)
-    for cell in question.withheld:
-        table = fiction.schema.table(cell.table)
-        row = fiction.rows[cell.table][int(cell.key) - 1]
-        references = table.column(cell.column).references
-        value = fiction.title_of(references, row[cell.column]) if references else row[cell.column]
-        names = [row[table.title]] if table.title else []
-        names += [
-            fiction.title_of(column.references, row[column.name])
-            for column in table.columns
-            if not table.title and column.references and column.name != cell.column and row[column.name]
-        ]
-        found.add((tuple(names), value))
-    yield from found
+def _facts_of(fiction: Fiction, question: FictionQuestion) -> list[tuple[str, Any]]:
+    """Pairs of a name and a value: those of the gold table, and the same values with what they belong to."""
+    found = {(row[0], value): None for row in question.gold.rows for value in row[1:]}
+    for table, key, column in question.withheld:
+        value = fiction.rows[table][int(key) - 1][column]
+        references = fiction.schema.table(table).column(column).references
+        said = fiction.title_of(references, value) if references else value
+        found[fiction.title_of(table, int(key)), said] = None
+    return list(found)
 
 
 def _blocks(text: str) -> list[str]:
-    """The results that a tool printed, each from its number `[1]` on; all of the text where there are none."""
-    return [one for one in re.split(r"(?m)^(?=\[\d+\] )|^(?=Title: )", text) if one.strip()]
+    """The results that a tool printed, without their numbers: `[1] https://…`, or `Title: …`."""
+    numbered = re.split(r"(?m)^\[\d+\] ", text)
+    return numbered if numbered[1:] else re.split(r"(?m)^(?=Title: )", text)
 
 
 def _plain(text: str) -> str:
     """Lower case, single spaces, and numbers without separators of thousands."""
-    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    text = re.sub(r"[*_`]", "", text)
+    text = unicodedata.normalize("NFKC", text).casefold()
+    text = " ".join(re.sub(r"[*`]", "", text).replace("_", " ").split())
     return re.sub(r"(?<=\d)[,' ](?=\d{3}(?!\d))", "", text)
 
 
@@ -103,53 +97,38 @@ def _has(plain: str, value: Any) -> bool:
 
 @cache
 def _forms(value: Any) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    forms = dict.fromkeys(filter(None, map(_plain, _written(value))))
-    # `12` is neither in `1.12` nor in `12.5`; it is in `12.` and `$12`.
-    ends = r"(?<![\w])(?<!\d[.,])(?:{})(?!\w|[.,]\d)".format("|".join(map(re.escape, forms)))
-    return tuple(forms), re.compile(ends)
-
-
-def _written(value: Any) -> Iterable[str]:
-    """The ways in which people write a value."""
-    if isinstance(value, int | float):
-        yield f"{value:g}" if abs(value) < 1e6 else str(value)
-        yield str(value)
-        for digits in (0, 1, 2):
-            text = f"{value:.{digits}f}"
-            if float(text) == value:
-                yield text
-                yield text.replace(".", ",")
-        if value == int(value) and 0 <= value <= 100:
-            yield _number_words(int(value))
-            yield _number_words(int(value)).replace("-", " ")
-    elif re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
-        day = date.fromisoformat(value)
-        yield value
-        for month in (f"{day:%B}", f"{day:%b}", f"{day:%b}."):
-            yield f"{day.day} {month} {day.year}"
-            yield f"{month} {day.day}, {day.year}"
-        yield f"{day:%d.%m.%Y}"
-        yield f"{day.day}/{day.month}/{day.year}"
-        yield f"{day.month}/{day.day}/{day.year}"
-    else:
-        yield value
-        yield value.replace(" ", "")
-        words = value.split()
-        if len(words) == 2 and all(word[:1].isupper() for word in words):
-            yield f"{words[0][0]}. {words[1]}"
+    forms = tuple(dict.fromkeys(map(_plain, _written(value))))
+    # `12` is neither in `1.12`, `12.5` nor `0-12-3`; it is in `12.` and `$12`.
+    anyway = "|".join(map(re.escape, forms))
+    return forms, re.compile(rf"(?<!\w)(?<!\d[.,-])(?:{anyway})(?!\w|[.,-]\d)")
 
 
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = [*_ONES, *(f"{ten}-{one}" for ten in _TENS for one in _ONES[:10]), "one hundred"]
 
 
-def _number_words(number: int) -> str:
-    if number < 20:
-        return _ONES[number]
-    if number == 100:
-        return "one hundred"
-    tens, ones = divmod(number, 10)
-    return _TENS[tens - 2] + (f"-{_ONES[ones]}" if ones else "")
+def _written(value: Any) -> Iterator[str]:
+    """The ways in which people write a value."""
+    if isinstance(value, int | float):
+        yield str(value)
+        for digits in (0, 1, 2):
+            if float(text := f"{value:.{digits}f}") == value:
+                yield from (text, text.replace(".", ","))
+        if value in range(101):
+            word = _WORDS[int(value)].removesuffix("-zero")
+            yield from (word, word.replace("-", " "))
+    elif re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        day = date.fromisoformat(value)
+        yield from (value, f"{day:%d.%m.%Y}")
+        yield from (f"{day.day}/{day.month}/{day.year}", f"{day.month}/{day.day}/{day.year}")
+        for month in (f"{day:%B}", f"{day:%b}", f"{day:%b}."):
+            yield from (f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}")
+    else:
+        yield from (value, value.replace(" ", ""))
+        first, _, last = value.partition(" ")
+        if last:
+            yield f"{first[0]}. {last}"

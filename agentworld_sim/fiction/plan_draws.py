@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from random import Random
-from typing import Any, get_args
 
-from agentworld_sim.fiction.makes import Form
+from agentworld_sim.fiction.fiction_schema import FictionSchema, Table
 from agentworld_sim.fiction.query_plan import (
+    OPERATORS,
     Aggregate,
-    Comparison,
     FieldPath,
     Filter,
     QueryPlan,
     Rank,
+    Rows,
     column_of,
     is_title,
     table_at,
 )
-from agentworld_sim.fiction.schema import Column, FictionSchema, Row, Table
+from agentworld_sim.fiction.recount import value_of
 
 HOPS = 2
 """References that a fact is away at most."""
@@ -30,9 +30,7 @@ _SHAPES = {"list": 6, "aggregate": 2, "rank": 2}
 class PlanDraws:
     """Draws plans about one world's rows; not all of them make a question."""
 
-    def __init__(
-        self, schema: FictionSchema, rows: Mapping[str, Sequence[Row]], chance: Random
-    ) -> None:
+    def __init__(self, schema: FictionSchema, rows: Rows, chance: Random) -> None:
         self._schema = schema
         self._rows = rows
         self._chance = chance
@@ -52,43 +50,55 @@ class PlanDraws:
         filters = self._filters(table, fields, chance.choice((1, 1, 2, 2, 3)))
         # What is filtered to one value is no question.
         fixed = {one.field for one in filters if one.comparison == "equal"}
-        # Yes and no are in no text that says which, so that nothing could hold them back from a result.
-        free = [one for one in fields if one not in fixed and self._column(table, one).type != "boolean"]
+        # A filter on what it refers to keeps the rows that refer to something.
+        leads = {one.field.steps[0] for one in filters if one.field.steps}
+        free = [
+            one for one in fields if one not in fixed and self._can_be_asked(table.name, one, leads)
+        ]
         values = tuple(chance.sample(free, min(len(free), chance.choice((1, 2, 2, 3)))))
         plan = QueryPlan(table=table.name, values=values, filters=filters)
         if shape == "aggregate" and aggregates:
             return replace(plan, values=(*values[:2], chance.choice(aggregates)))
         if shape == "rank":
-            by = [one for one in free if self._column(table, one).type in ("integer", "number", "date")]
+            types = ("integer", "number", "date")
+            by = [one for one in free if column_of(self._schema, table.name, one).type in types]
             ways = [*by, *(one for one in aggregates if one.function == "count")]
             if ways:
                 return replace(plan, rank=Rank(chance.choice(ways), chance.random() < 0.6))
         return plan
 
-    def _column(self, table: Table, field: FieldPath) -> Column:
-        return column_of(self._schema, table.name, field)
+    def _can_be_asked(self, table: str, field: FieldPath, leads: AbstractSet[str]) -> bool:
+        """Whether a field can be a value: yes and no say in no text what they mean, so that nothing could keep them
+        out of a result; and where cells may be empty, some of an answer's seldom are not."""
+        column = column_of(self._schema, table, field)
+        way = [
+            table_at(self._schema, table, field.steps[:place]).column(step)
+            for place, step in enumerate(field.steps)
+            if step not in leads
+        ]
+        return column.type != "boolean" and not any(one.nullable for one in (column, *way))
 
     def _filters(self, table: Table, fields: Sequence[FieldPath], count: int) -> tuple[Filter, ...]:
         """Filters that one row passes, drawn by the seed, so that the answer is seldom empty."""
         row = self._chance.choice(self._rows[table.name])
-        able = [one for one in fields if asks_of(self._schema, table.name, one)]
+        able = [one for one in fields if self._can_filter(table.name, one)]
         found: list[Filter] = []
         for field in self._chance.sample(able, min(count, len(able))):
-            value = self._value(table.name, row, field)
+            value = value_of(self._schema, self._rows, table.name, row, field)
             if value is not None:
-                known = get_args(Comparison)
-                ways = [one for one in asks_of(self._schema, table.name, field) if one in known]
-                if ways:
-                    found.append(Filter(field, self._chance.choice(ways), value))
+                asks = asks_of(self._schema, table.name, field)
+                ways = [one for one in OPERATORS if one in asks]
+                found.append(Filter(field, self._chance.choice(ways), value))
         return tuple(found)
 
-    def _value(self, table: str, row: Row, field: FieldPath) -> Any:
-        for step in field.steps:
-            if row[step] is None:
-                return None
-            table = self._schema.table(table).column(step).references
-            row = self._rows[table][row[step] - 1]
-        return row[field.column]
+    def _can_filter(self, table: str, field: FieldPath) -> bool:
+        """Whether words can say a filter on a field, and the way to it."""
+        way = [
+            table_at(self._schema, table, field.steps[:place]).column(step).asks
+            for place, step in enumerate(field.steps)
+        ]
+        asks = asks_of(self._schema, table, field)
+        return bool(asks.keys() & OPERATORS.keys()) and all("equal" in one for one in way)
 
     def _fields_of(self, table: Table, steps: tuple[str, ...] = ()) -> Iterator[FieldPath]:
         there = table_at(self._schema, table.name, steps)
@@ -98,7 +108,7 @@ class PlanDraws:
                 if len(steps) < HOPS and beyond.title:
                     yield FieldPath((*steps, column.name), beyond.title)
                     yield from self._fields_of(table, (*steps, column.name))
-            elif column.name != there.title and not isinstance(column.make, Form):
+            elif column.name != there.title:
                 yield FieldPath(steps, column.name)
 
     def _aggregates_of(self, table: Table) -> Iterator[Aggregate]:

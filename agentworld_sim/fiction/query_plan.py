@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentworld_sim.engines.search.web_page import Cell
-from agentworld_sim.fiction.schema import Column, FictionSchema, Row, Table
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Row, Table
 
 Comparison = Literal["equal", "at_least", "at_most"]
 OPERATORS: Mapping[Comparison, str] = {"equal": "=", "at_least": ">=", "at_most": "<="}
+Rows = Mapping[str, Sequence[Row]]
+"""By table, in the order of keys, which are the numbers from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class Filter:
     comparison: Comparison
     value: Any
 
+    def passes(self, value: Any) -> bool:
+        if value is None:
+            return False
+        if self.comparison == "equal":
+            return value == self.value
+        return value >= self.value if self.comparison == "at_least" else value <= self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
@@ -36,7 +45,7 @@ class Aggregate:
     table: str
     via: str
     """The column of `table` that refers to the row."""
-    function: Literal["count", "max", "min", "sum"]
+    function: Literal["count", "max", "min"]
     column: str = ""
     """Of `table`; empty for `count`."""
 
@@ -98,9 +107,7 @@ def sql_of(schema: FictionSchema, plan: QueryPlan) -> str:
     def text(what: FieldPath | Aggregate) -> str:
         if isinstance(what, Aggregate):
             inner = "*" if what.function == "count" else f'c."{what.column}"'
-            return (
-                f'(select {what.function}({inner}) from "{what.table}" c where c."{what.via}" = t."{base.key}")'
-            )
+            return f'(select {what.function}({inner}) from "{what.table}" c where c."{what.via}" = t."{base.key}")'
         for end in range(1, len(what.steps) + 1):
             steps = what.steps[:end]
             if steps not in names:
@@ -113,12 +120,18 @@ def sql_of(schema: FictionSchema, plan: QueryPlan) -> str:
 
     columns = ", ".join([f't."{base.title}"', *map(text, plan.values)])
     where = " and ".join(
-        f"{text(one.field)} {OPERATORS[one.comparison]} {_literal(one.value)}" for one in plan.filters
+        f"{text(one.field)} {OPERATORS[one.comparison]} {_literal(one.value)}"
+        for one in plan.filters
     )
     order = f't."{base.key}"'
     if plan.rank:
         order = f"{text(plan.rank.by)} {'desc' if plan.rank.highest else 'asc'} limit 1"
-    parts = [f'select {columns} from "{plan.table}" t', *joins, where and f"where {where}", f"order by {order}"]
+    parts = [
+        f'select {columns} from "{plan.table}" t',
+        *joins,
+        where and f"where {where}",
+        f"order by {order}",
+    ]
     return " ".join(filter(None, parts))
 
 
@@ -126,38 +139,25 @@ def _literal(value: Any) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
-class PlanFacts:
-    """The facts of one world that a plan's answer rests on."""
-
-    def __init__(self, schema: FictionSchema, rows: Mapping[str, Sequence[Row]]) -> None:
-        self.schema = schema
-        self._by_key = {
-            table.name: {row[table.key]: row for row in rows[table.name]} for table in schema.tables
-        }
-        self._rows = rows
-
-    def row_of(self, plan: QueryPlan, title: str) -> Row:
-        column = self.schema.table(plan.table).title
-        return next(row for row in self._rows[plan.table] if row[column] == title)
-
-    def cells(self, plan: QueryPlan, row: Row, what: FieldPath | Aggregate) -> Iterator[Cell]:
-        """The facts that one value of a row follows from, in the order in which a reader meets them; the last is
-        the value itself, where one fact is."""
-        table = self.schema.table(plan.table)
-        if isinstance(what, Aggregate):
-            there = self.schema.table(what.table)
-            for child in self._rows[what.table]:
-                if child[what.via] == row[table.key]:
-                    yield Cell(what.table, child[there.key], what.via)
-                    if what.column:
-                        yield Cell(what.table, child[there.key], what.column)
+def cells_behind(
+    schema: FictionSchema, rows: Rows, table: str, row: Row, what: FieldPath | Aggregate
+) -> Iterator[Cell]:
+    """The facts that one value of a row follows from, in the order in which a reader meets them."""
+    here = schema.table(table)
+    if isinstance(what, Aggregate):
+        key = schema.table(what.table).key
+        for child in rows[what.table]:
+            if child[what.via] == row[here.key]:
+                yield Cell(what.table, child[key], what.via)
+                if what.column:
+                    yield Cell(what.table, child[key], what.column)
+        return
+    for step in what.steps:
+        yield Cell(here.name, row[here.key], step)
+        if row[step] is None:
             return
-        for step in what.steps:
-            yield Cell(table.name, row[table.key], step)
-            there = self.schema.table(table.column(step).references)
-            if row[step] is None:
-                return
-            row, table = self._by_key[there.name][row[step]], there
-        # What a thing is called is said where it is referred to.
-        if table.title != what.column or not what.steps:
-            yield Cell(table.name, row[table.key], what.column)
+        here = schema.table(here.column(step).references)
+        row = rows[here.name][row[step] - 1]
+    # What a thing is called is said where it is referred to.
+    if here.title != what.column or not what.steps:
+        yield Cell(here.name, row[here.key], what.column)

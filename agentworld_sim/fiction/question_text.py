@@ -7,7 +7,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from agentworld_sim.extras import require
 from agentworld_sim.fiction.answer_scores import CellMetric
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema
 from agentworld_sim.fiction.plan_draws import asks_of
 from agentworld_sim.fiction.query_plan import (
     Aggregate,
@@ -19,7 +21,6 @@ from agentworld_sim.fiction.query_plan import (
     is_title,
     table_at,
 )
-from agentworld_sim.fiction.schema import Column, FictionSchema
 
 _LISTS = (
     "Find every {noun} {filters}.",
@@ -36,7 +37,7 @@ _TABLES = (
     "Answer with one Markdown table with the columns {columns}, a row for each {noun}.",
     "Give the answer as one Markdown table. Its columns are {columns}; each row is one {noun}.",
 )
-_WORDS = {"count": "number", "sum": "total", "max": "highest", "min": "lowest"}
+_WORDS = {"count": "number", "max": "highest", "min": "lowest"}
 _WORDS_OF_DATES = {"max": "latest", "min": "earliest"}
 
 
@@ -89,9 +90,9 @@ def _header(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> s
             label, steps = table_at(schema, table, steps[:-1]).column(steps[-1]).label, steps[:-1]
         return f"{label} ({_way(schema, table, steps)})" if steps else label
     there = schema.table(what.table)
-    # A match names two clubs: then it is said by which column.
-    several = sum(one.references == table for one in there.columns) > 1
-    via = f" ({_small(there.column(what.via).label)})" if several else ""
+    # A match names two clubs, and people supervise people: then it is said by which column.
+    clear = there.name != table and sum(one.references == table for one in there.columns) == 1
+    via = "" if clear else f" (as {_small(there.column(what.via).label)})"
     word = _WORDS[what.function].capitalize()
     if not what.column:
         return f"{word} of {there.noun[1]}{via}"
@@ -103,7 +104,9 @@ def _header(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> s
 
 def _way(schema: FictionSchema, table: str, steps: Sequence[str]) -> str:
     """`maker`, `maker's country`."""
-    labels = [table_at(schema, table, steps[:end]).column(step).label for end, step in enumerate(steps)]
+    labels = [
+        table_at(schema, table, steps[:end]).column(step).label for end, step in enumerate(steps)
+    ]
     return "'s ".join(map(_small, labels))
 
 
@@ -112,18 +115,27 @@ def _small(label: str) -> str:
 
 
 def _filter(schema: FictionSchema, table: str, one: Filter) -> str:
-    steps = one.field.steps
+    """`that is made by a maker that was founded in 1990`."""
+    steps, column = one.field.steps, column_of(schema, table, one.field)
     if steps and is_title(schema, table, one.field):
         steps = steps[:-1]
-    column = column_of(schema, table, one.field)
-    says = _template(asks_of(schema, table, one.field)[one.comparison]).render(value=_written(column, one.value))
-    return f"whose {_way(schema, table, steps)} {says}" if steps else f"that {says}"
+    says = _phrase(asks_of(schema, table, one.field)[one.comparison], _written(column, one.value))
+    for place in reversed(range(len(steps))):
+        noun = table_at(schema, table, steps[: place + 1]).noun[0]
+        a = "an" if noun[0] in "aeio" else "a"
+        way = table_at(schema, table, steps[:place]).column(steps[place])
+        says = _phrase(way.asks["equal"], f"{a} {noun} that {says}")
+    return f"that {says}"
 
 
 def _rank(schema: FictionSchema, table: str, rank: Rank) -> str:
-    date = not isinstance(rank.by, Aggregate) and column_of(schema, table, rank.by).type == "date"
-    words = _WORDS_OF_DATES if date else _WORDS
-    return f"the {words['max' if rank.highest else 'min']} {_small(_header(schema, table, rank.by))}"
+    """`the highest number of offers`, `the latest date of "Launched"`."""
+    says, word = _header(schema, table, rank.by), "max" if rank.highest else "min"
+    if isinstance(rank.by, Aggregate):
+        return f"the {_WORDS[word]} {_small(says)}"
+    if column_of(schema, table, rank.by).type == "date":
+        return f'the {_WORDS_OF_DATES[word]} date of "{says}"'
+    return f'the {_WORDS[word]} value of "{says}"'
 
 
 def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
@@ -151,8 +163,11 @@ def _both(parts: Sequence[str]) -> str:
     return ", ".join(parts[:-1]) + (" and " if parts[1:] else "") + "".join(parts[-1:])
 
 
+def _phrase(text: str, value: Any) -> str:
+    return _template(text).render(value=value)
+
+
 @cache
 def _template(text: str) -> Any:
-    from jinja2.sandbox import SandboxedEnvironment
-
-    return SandboxedEnvironment(autoescape=False).from_string(text)
+    sandbox = require("jinja2.sandbox", extra="fiction")
+    return sandbox.SandboxedEnvironment(autoescape=False).from_string(text)

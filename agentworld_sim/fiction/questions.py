@@ -17,7 +17,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.answer_scores import CellMetric, GoldTable
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.plan_draws import PlanDraws
-from agentworld_sim.fiction.query_plan import Aggregate, PlanFacts, QueryPlan, sql_of
+from agentworld_sim.fiction.query_plan import Aggregate, QueryPlan, cells_behind, sql_of
 from agentworld_sim.fiction.question_text import headers, metric_of, question_text
 from agentworld_sim.fiction.recount import recount
 
@@ -50,7 +50,7 @@ class Difficulty:
 
     @property
     def level(self) -> Literal["easy", "medium", "hard"]:
-        return "easy" if self.number < 6.5 else "medium" if self.number < 9.5 else "hard"
+        return "easy" if self.number < 6.5 else "medium" if self.number < 9 else "hard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +101,16 @@ def questions_of(
     return drawn
 
 
-def draw_questions(fiction: Fiction, seed: int = 0, *, pages: Iterable[WebPage]) -> Iterator[FictionQuestion]:
+def draw_questions(
+    fiction: Fiction, seed: int = 0, *, pages: Iterable[WebPage]
+) -> Iterator[FictionQuestion]:
     """As `questions_of`, one after the other, until `DRAWS` plans in a row make none."""
-    chance = Random(f"questions/{seed}/{fiction.recipe}")
+    # Twins are asked the same.
+    chance = Random(f"questions/{seed}/{replace(fiction.recipe, names='invented')}")
     pages_of_cell: dict[Cell, list[str]] = {}
     for page in pages:
         for cell in page.cells:
             pages_of_cell.setdefault(cell, []).append(page.url)
-    facts = PlanFacts(fiction.schema, fiction.rows)
     before: set[object] = set()
     misses = 0
     with closing(fiction.connect()) as connection:
@@ -118,7 +120,7 @@ def draw_questions(fiction: Fiction, seed: int = 0, *, pages: Iterable[WebPage])
             # The same things asked for other values are not another question.
             about = (plan.table, frozenset(plan.filters), plan.rank)
             if rows is not None and about not in before:
-                found = _question(facts, plan, rows, pages_of_cell, chance)
+                found = _question(fiction, plan, rows, pages_of_cell, chance)
                 if found:
                     before.add(about)
                     misses = 0
@@ -162,31 +164,38 @@ def answer_of(
 
 
 def _question(
-    facts: PlanFacts,
+    fiction: Fiction,
     plan: QueryPlan,
     rows: Sequence[tuple[Any, ...]],
     pages_of_cell: Mapping[Cell, Sequence[str]],
     chance: Random,
 ) -> FictionQuestion | None:
-    schema = facts.schema
+    schema = fiction.schema
     columns = headers(schema, plan)
     if len({one.lower().replace(" ", "") for one in columns}) < len(columns):
         return None
     withheld, needed = dict[Cell, None](), dict[Cell, None]()
-    for title, *_ in rows:
-        row = facts.row_of(plan, title)
-        for what in plan.used:
-            cells = list(facts.cells(plan, row, what))
+    titles = {title for title, *_ in rows}
+    for row in fiction.rows[plan.table]:
+        for what in plan.used if row[schema.table(plan.table).title] in titles else ():
+            cells = list(cells_behind(schema, fiction.rows, plan.table, row, what))
             needed.update(dict.fromkeys(cells))
             if what in plan.values and not isinstance(what, Aggregate):
                 withheld.update(dict.fromkeys(cells[-1:]))
+    if not plan.values or not needed:
+        return None
     shown = Counter(url for cell in needed for url in pages_of_cell.get(cell, ()))
     share = max(shown.values(), default=0) / len(needed)
-    if share >= (PAGE_SHARE if len(rows) > 1 else 1) or any(cell not in pages_of_cell for cell in needed):
+    if share >= (PAGE_SHARE if len(rows) > 1 else 1) or any(
+        cell not in pages_of_cell for cell in needed
+    ):
         return None
     table = plan.table
     metrics = {columns[0]: CellMetric(preprocess=("norm_str",))}
-    metrics |= {name: metric_of(schema, table, what) for name, what in zip(columns[1:], plan.values, strict=True)}
+    metrics |= {
+        name: metric_of(schema, table, what)
+        for name, what in zip(columns[1:], plan.values, strict=True)
+    }
     return FictionQuestion(
         text=question_text(schema, plan, chance),
         plan=plan,

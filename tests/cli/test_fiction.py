@@ -41,11 +41,11 @@ async def test_a_set_is_built_asked_checked_solved_and_exported(tmp_path: Path) 
     assert solved["questions"] == 4 and solved["solved"] >= 3
     done = command("export", "worlds", "dataset")
     assert done.stdout == f"dataset: {solved['solved']} questions\n"
-    rows = [json.loads(line) for line in (tmp_path / "dataset/data/train.jsonl").open()]
-    async with await World.create(Scenario.parse(rows[0]["scenario"]), model=False) as world:
+    row = json.loads((tmp_path / "dataset/data/train.jsonl").read_text("utf-8").splitlines()[0])
+    async with await World.create(Scenario.parse(row["scenario"]), model=False) as world:
         (goal,) = await check_goals(world)
         assert not goal.met
-        await world.step(ToolCall("submit_answer", {"answer": rows[0]["answer"]}))
+        await world.step(ToolCall("submit_answer", {"answer": row["answer"]}))
         (goal,) = await check_goals(world)
         assert goal.met
 

@@ -23,7 +23,11 @@ def gold_of(case: dict[str, Any]) -> GoldTable:
         rows=tuple(map(tuple, case["rows"])),
         unique_columns=tuple(case["unique_columns"]),
         metrics={
-            name: CellMetric(**{**how, "preprocess": tuple(how["preprocess"])})
+            name: CellMetric(
+                metric=how["metric"],
+                criterion=how["criterion"],
+                preprocess=tuple(how["preprocess"]),
+            )
             for name, how in case["metrics"].items()
         },
     )
@@ -73,8 +77,14 @@ def test_a_wrong_cell_costs_its_row_and_itself() -> None:
     ("answer", "note"),
     [
         ("Oskanpem, founded in 1987.", "no Markdown table"),
-        ("| Maker | Founded |\n|---|---|\n| Veldru | 2003 |", "has the columns maker, founded, not"),
-        ("| Maker | Founded | Sales |\n|---|---|---|\n| Veldru | 2003 | 8 |\n| a | b | c | d |", "more cells"),
+        (
+            "| Maker | Founded |\n|---|---|\n| Veldru | 2003 |",
+            "has the columns maker, founded, not",
+        ),
+        (
+            "| Maker | Founded | Sales |\n|---|---|---|\n| Veldru | 2003 | 8 |\n| a | b | c | d |",
+            "more cells",
+        ),
         ("```markdown\n```", "empty"),
     ],
 )
@@ -93,7 +103,13 @@ def test_an_answer_without_such_a_table_scores_0_and_says_why(answer: str, note:
         ({"unique_columns": ()}, "no unique columns"),
     ],
 )
-def test_a_gold_table_that_cannot_be_scored_is_refused(change: dict[str, Any], message: str) -> None:
-    parts = {"columns": ("Maker", "Founded"), "rows": (), "unique_columns": ("Maker",)}
+def test_a_gold_table_that_cannot_be_scored_is_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    parts: dict[str, Any] = {
+        "columns": ("Maker", "Founded"),
+        "rows": (),
+        "unique_columns": ("Maker",),
+    }
     with pytest.raises(UsageError, match=message):
         GoldTable(**{**parts, **change})

@@ -20,4 +20,9 @@ def pages_of_rows(fiction: Fiction) -> Iterator[WebPage]:
     for table in fiction.schema.tables:
         for row in fiction.rows[table.name]:
             cells = tuple(Cell(table.name, row[table.key], column.name) for column in table.columns)
-            yield WebPage(url=f"https://world.test/{table.name}/{row[table.key]}", title="", text="", cells=cells)
+            yield WebPage(
+                url=f"https://world.test/{table.name}/{row[table.key]}",
+                title="",
+                text="",
+                cells=cells,
+            )

@@ -198,7 +198,7 @@ class SearchTurn:
                 found[page.url] = result
             return result is not None
 
-        noise = any(one["kind"] == "noise" for one in self.dirt)
+        noise = any(one["kind"] == "Noise" for one in self.dirt)
         for place, index in enumerate(self.indexes):
             search = index.search if index is self.indexes[-1] else index.hits
             search = partial(distractors, index) if noise else search
@@ -233,7 +233,7 @@ class SearchTurn:
         for address in (url.partition("#")[0], *_addresses(host, parts.path, parts.query)):
             for index in self.indexes:
                 if (page := index.page(address)) is not None:
-                    return page_with_dirt(page, url, self.dirt)
+                    return page_with_dirt(page, self.dirt)
         if (page := spam_page(url)) is not None:
             return page
         if any(index.has_host(host_of(f"https://{host}")) for index in self.indexes):
