@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain import agents
@@ -54,8 +54,7 @@ def called(query: str, **arguments: Any) -> AIMessage:
 
 def told(search: BaseTool, call: AIMessage) -> ToolMessage:
     """What an agent reads that makes one call."""
-    create_agent: Any = agents.create_agent  # pyright: ignore[reportUnknownMemberType]
-    agent = create_agent(ScriptedChatModel(script=[call, "done"]), [search])
+    agent = cast("Any", agents).create_agent(ScriptedChatModel(script=[call, "done"]), [search])
     return agent.invoke({"messages": [("user", "go")]})["messages"][-2]
 
 
@@ -68,10 +67,10 @@ def test_an_agent_with_tavily_searches_the_world(world: World) -> None:
 def test_what_a_tool_was_set_up_with_holds_in_the_world(world: World) -> None:
     real = TavilySearch(max_results=2, include_domains=["orvelle.example", "lamps.example"])
     binds_to = 'tavily/tavily_search(include_domains:=["orvelle.example", "lamps.example"], max_results:=2)'
-    simulate(real, world)
+    search = simulate(real, world)
     for _ in range(2):
         assert world.tools["tavily_search"].binds_to == binds_to
-        search = simulate(real, world)
+        simulate(real, world)
     said = search.invoke({"query": "Ardent lamp", "include_domains": ["elsewhere.example"]})
     assert [one["title"] for one in said["results"]][:1] == ["Lamp Ardent"]
     assert len(said["results"]) == 2
