@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 _NUMBER_OR_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 _GROUPS = re.compile(r"(?<=\d)[,' \u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_PARTS = re.compile(r"\d+(?:[.-]\d+){2,}|[^\W\d_]+\d+|\d+[^\W\d_]+")
+"""Versions, dates in digits, marks such as `B02`: numbers that mean nothing by themselves."""
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
     " seventeen eighteen nineteen"
@@ -34,7 +36,9 @@ class Guard:
     def __init__(self, values: Sequence[str | float], queries: Sequence[str]) -> None:
         """Takes the values (text, numbers, dates as `YYYY-MM-DD`), and the call's queries."""
         forms = _all_forms(tuple(values))
-        typed = _runs("\n".join(queries), _lengths(form for whole, _ in forms for form in whole))
+        text, lengths = "\n".join(queries), _lengths(form for whole, _ in forms for form in whole)
+        # Who types `0.2.0`, `2011-08-02` or `B02` has said neither 0.2 nor 8 nor 2.
+        typed = _runs(text, lengths - {1}) | _runs(_PARTS.sub(" ", text), lengths & {1})
         unsaid = (whole | parts for whole, parts in forms if whole.isdisjoint(typed))
         self._forms = frozenset[str]().union(*unsaid)
         self._lengths = _lengths(self._forms)
