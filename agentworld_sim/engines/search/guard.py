@@ -36,7 +36,9 @@ class Guard:
     def __init__(self, values: Sequence[str | float], queries: Sequence[str]) -> None:
         """Takes the values (text, numbers, dates as `YYYY-MM-DD`), and the call's queries."""
         forms = _all_forms(tuple(values))
-        typed = _typed("\n".join(queries), _lengths(form for whole, _ in forms for form in whole))
+        typed = _query_runs(
+            "\n".join(queries), _lengths(form for whole, _ in forms for form in whole)
+        )
         unsaid = (whole | parts for whole, parts in forms if whole.isdisjoint(typed))
         self._forms = frozenset[str]().union(*unsaid)
         self._lengths = _lengths(self._forms)
@@ -70,7 +72,7 @@ def _runs(text: str, lengths: Iterable[int]) -> set[str]:
     }
 
 
-def _typed(text: str, lengths: Iterable[int]) -> set[str]:
+def _query_runs(text: str, lengths: Iterable[int]) -> set[str]:
     """What queries say. A number stands alone: the day of a date, or a digit of a code, does not say it."""
     alone = {" ".join(_words(piece)) for piece in _GROUPS.sub("", text).split()}
     return {
