@@ -12,6 +12,13 @@ from hypothesis import given, settings, strategies as st
 from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.answer_scores import score_answer
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_questions import (
+    PAGE_SHARE,
+    ROWS,
+    FictionQuestion,
+    answer_of,
+    questions_of,
+)
 from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.query_plan import (
     FieldPath,
@@ -20,13 +27,6 @@ from agentworld_sim.fiction.query_plan import (
     Rank,
     cells_behind,
     sql_of,
-)
-from agentworld_sim.fiction.questions import (
-    PAGE_SHARE,
-    ROWS,
-    FictionQuestion,
-    answer_of,
-    questions_of,
 )
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.recount import recount
@@ -171,7 +171,7 @@ def test_a_plan_without_a_need_for_its_filter_makes_no_question() -> None:
 def test_the_facts_behind_a_value_are_those_that_lead_to_it() -> None:
     schema, rows = world().schema, world().rows
     product = rows["products"][4]
-    maker = rows["makers"][product["maker"] - 1]
+    maker = rows["makers"][int(product["maker"]) - 1]
     population = FieldPath(("maker", "country"), "population")
     assert list(cells_behind(schema, rows, "products", product, population)) == [
         ("products", 5, "maker"),
