@@ -66,7 +66,7 @@ class GoldTable:
                     f"the column {name!r} of the gold table has no metric; give it one."
                 )
         for name, how in self.metrics.items():
-            wanted: str = how.metric
+            wanted = str(how.metric)
             if wanted not in get_args(Metric):
                 judge = " It needs a model as judge; none is here." if wanted == "llm_judge" else ""
                 raise UsageError(

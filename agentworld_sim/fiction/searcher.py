@@ -131,7 +131,7 @@ class Searcher:
         ]
         return [line[0] for page in (first, *more) for line in page.tables.get("", ())[1:]]
 
-    def _said(self, url: str, column: Column) -> _Link | None:
+    def _in_box(self, url: str, column: Column) -> _Link | None:
         """The value of a column in the box of an article; None where the article leaves it out."""
         box = self._open(url).tables.get("", ())
         return next((value for label, value in box if label.text == column.label), None)
@@ -142,14 +142,14 @@ class Searcher:
             return self._aggregate(thing, what)
         for step in what.steps:
             column = self.schema.table(table).column(step)
-            there = self._said(thing.url, column)
+            there = self._in_box(thing.url, column)
             if there is None:
                 return None
             thing, table = there, column.references
         if self.schema.table(table).title == what.column:
             return thing.text
         column = self.schema.table(table).column(what.column)
-        said = self._said(thing.url, column)
+        said = self._in_box(thing.url, column)
         return _read_value(column, said.text) if said else None
 
     def _aggregate(self, thing: _Link, what: Aggregate) -> Any:

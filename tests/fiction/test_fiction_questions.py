@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.fiction.answer_scores import score_answer
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.fiction_questions import (
@@ -98,6 +98,15 @@ def test_a_question_says_units_dates_and_columns() -> None:
     assert dates and all("Write dates as YYYY-MM-DD." in one.text for one in dates)
     weights = [one for one in drawn if "Weight" in one.gold.columns]
     assert weights and all("Weight is in g." in one.text for one in weights)
+
+
+def test_two_ways_to_an_answer_that_differ_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object) -> list[tuple[str, int]]:
+        return [("Nobody", 1)]
+
+    monkeypatch.setattr("agentworld_sim.fiction.fiction_questions.recount", wrong)
+    with pytest.raises(WorldFailure, match="two ways to one answer differ: select"):
+        questions(1, seed=77)
 
 
 def test_facts_that_stand_on_no_page_are_not_asked_for() -> None:
