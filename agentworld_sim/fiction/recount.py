@@ -43,7 +43,7 @@ def value_of(schema: FictionSchema, rows: Rows, table: str, row: Row, field: Fie
         if row[step] is None:
             return None
         table = schema.table(table).column(step).references
-        row = rows[table][row[step] - 1]
+        row = rows[table][int(row[step]) - 1]
     return row[field.column]
 
 

@@ -9,9 +9,9 @@ from typing import Any, Self, cast
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.fiction.answer_scores import GoldTable
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.page_base import fiction_base
 from agentworld_sim.fiction.pages import fiction_pages
-from agentworld_sim.fiction.questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.schema_files import read_family
 from agentworld_sim.runtime.sync import run_sync
