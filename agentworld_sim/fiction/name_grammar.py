@@ -23,7 +23,11 @@ _SLOT = re.compile(r"{(\w+)}")
 def _grammar() -> Mapping[str, Any]:
     import yaml
 
-    text = resources.files(__package__).joinpath("names.yaml").read_text(encoding="utf-8")
+    text = (
+        resources.files(__name__.rpartition(".")[0])
+        .joinpath("names.yaml")
+        .read_text(encoding="utf-8")
+    )
     return yaml.load(text, yaml.CSafeLoader)
 
 

@@ -31,7 +31,7 @@ from agentworld_sim.fiction.name_grammar import name_kinds
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FAMILIES = resources.files(__package__) / "families"
+FAMILIES = resources.files(__name__.rpartition(".")[0]) / "families"
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _KINDS = {next(iter(make.__annotations__)): make.__name__ for make in get_args(Make)}
 """What tells which of the makes a mapping is: its first key."""
@@ -42,6 +42,8 @@ _MAKES_OF_TYPE = {
     "number": Between | After | Times | OneOf | Sql,
     "text": OneOf | Pattern | Name | Sql,
 }
+_CHANGING = set("random randomblob current_date current_time current_timestamp".split())
+"""Functions of SQL that say something else each time."""
 _COMPARISONS = ("equal", "at_least", "at_most")
 
 
@@ -107,12 +109,10 @@ def _type_problems(error: Any, data: Any) -> Iterator[str]:
         at, place = data, list(one["loc"])
         while place and words[-1:] != ["make"]:
             part = place.pop(0)
-            try:
-                at = at[part]
-            except (LookupError, TypeError):
-                at = None
-            named = isinstance(part, int) and isinstance(at, Mapping)
-            words.append(str(at.get("name", part) if named else part))
+            at = _item(at, part)
+            words.append(
+                str(_item(at, "name") if isinstance(part, int) and _item(at, "name") else part)
+            )
         missing = one["type"] == "missing"
         message = "it is missing" if missing else f"{one['msg']}, not {one['input']!r}"
         if place:
@@ -125,6 +125,13 @@ def _type_problems(error: Any, data: Any) -> Iterator[str]:
             else:
                 continue
         yield f"{'.'.join(words)}: {message}."
+
+
+def _item(of: Any, part: str | int) -> Any:
+    try:
+        return of[part]
+    except (LookupError, TypeError):
+        return None
 
 
 Tables = Mapping[str, Mapping[str, Column]]
@@ -208,8 +215,10 @@ def _column_problems(table: str, column: Column, tables: Tables) -> Iterator[str
                     yield f"like: {_no('column', name, known)}"
         case _:
             pass
-    if isinstance(make, Between | After | Times) and make.step <= 0:
-        yield "step: it is more than 0."
+    if isinstance(make, Between | After | Times):
+        least = 1e-6 if column.type == "number" else 1
+        if make.step < least:
+            yield f"step: it is {least} or more."
     if wrong := [one for one in literals if not _fits(one, column.type)]:
         yield f"{wrong} are not of the type {column.type}."
     elif isinstance(make, Between) and len(literals) == 2 and literals[0] > literals[1]:
@@ -222,17 +231,14 @@ def _column_problems(table: str, column: Column, tables: Tables) -> Iterator[str
 def _fits(value: object, type: str) -> bool:
     """Whether a value of a schema can stand in a column. The keys of a mapping are texts, also those of numbers."""
     try:
-        match type:
-            case "date":
-                return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
-            case "integer" | "boolean":
-                return isinstance(int(str(value)), int)
-            case "number":
-                return isinstance(float(str(value)), float)
-            case _:
-                return isinstance(value, str)
+        if type == "date":
+            return date.fromisoformat(str(value)).isoformat() == value
+        if type != "text":
+            (float if type == "number" else int)(str(value))
+            return True
     except ValueError:
         return False
+    return isinstance(value, str)
 
 
 def _is_path(bound: object) -> TypeGuard[str]:
@@ -253,19 +259,28 @@ def _path_problems(path: str, of: Column, table: str, tables: Tables) -> Iterato
             if table not in tables:
                 yield f"the path {path!r}: {name!r} refers to no table."
                 return
-        elif not of.references and (column.type == "date") != (of.type == "date"):
+        elif (column.type == "date") != (of.type == "date") or (
+            column.type == "text" and not of.references
+        ):
             yield f"the path {path!r} leads to a {column.type}, and the column is a {of.type}."
+
+
+def _authorise(action: int, _table: str | None, name: str | None, *_: str | None) -> int:
+    changing = action == sqlite3.SQLITE_FUNCTION and name in _CHANGING
+    return sqlite3.SQLITE_DENY if changing else sqlite3.SQLITE_OK
 
 
 def _sql_problems(schema: FictionSchema) -> Iterator[str]:
     with closing(sqlite3.connect(":memory:")) as connection:
+        connection.set_authorizer(_authorise)
 
-        def problems(where: str, *statements: str) -> Iterator[str]:
-            for statement in statements:
-                try:
-                    connection.execute(statement)
-                except (sqlite3.Error, sqlite3.Warning) as error:
-                    yield f"{where}: {error}, in: {statement}."
+        def problems(where: str, statement: str) -> Iterator[str]:
+            try:
+                connection.execute(statement)
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                yield f"{where}: {error}, in: {statement}."
+            if "'now'" in statement.lower():
+                yield f"{where}: 'now' is another day each time; the schema's `today` is {schema.today}."
 
         for table in schema.tables:
             for name in (table.name, table.key, *(column.name for column in table.columns)):
@@ -280,7 +295,8 @@ def _sql_problems(schema: FictionSchema) -> Iterator[str]:
             yield f"tables: {error}."
             return
         for table in schema.tables:
-            where, given = f"tables.{table.name}", set[str]()
+            where = f"tables.{table.name}"
+            given: set[str] = set()
             if table.given:
                 # As a part of another query it cannot be anything but a query.
                 query = f"select * from ({table.given}) limit 0"

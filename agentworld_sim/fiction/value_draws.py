@@ -122,8 +122,7 @@ class ValueDraws:
     def _pick(self, table: Table, column: Column, make: Pick) -> Drawer:
         order = self._order(table, column)
         likes = [self._path(table, path) for path in make.like.values()]
-        groups = self._group(column, order, tuple(make.like)) if likes else {}
-
+        groups = self._group(column, order, tuple(make.like))
         other = self._path(table, make.other_than) if make.other_than else None
 
         def draw(rows: Sequence[DraftRow], chance: Random) -> list[Any]:
@@ -154,7 +153,7 @@ class ValueDraws:
     ) -> Mapping[tuple[Any, ...], Sequence[int]]:
         groups: dict[tuple[Any, ...], list[int]] = {}
         rows = self._rows[column.references]
-        for key in order:
+        for key in order if columns else ():
             groups.setdefault(tuple(rows[key - 1][one] for one in columns), []).append(key)
         return groups
 
@@ -173,13 +172,14 @@ class ValueDraws:
         for name in references:
             table = self._schema.table(table.column(name).references)
             steps.append((name, self._rows[table.name]))
-        is_date = last != table.key and table.column(last).type == "date"
+        is_date = table.column(last).type == "date"
 
         def value(row: DraftRow) -> Any:
             for name, rows in steps:
-                if row[name] is None:
+                key: int | None = row[name]
+                if key is None:
                     return None
-                row = rows[row[name] - 1]
+                row = rows[key - 1]
             found = row[last]
             return _day(found) if is_date and found is not None else found
 
@@ -208,7 +208,9 @@ def _cell(column: Column, step: float) -> Callable[[float], Any]:
     return lambda value: int(value // whole) * whole
 
 
-_day = lru_cache(4096)(lambda text: date.fromisoformat(text).toordinal())
+@lru_cache(4096)
+def _day(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
 
 
 def _one_of(among: Sequence[int], spread: str, key: int, chance: Random) -> int | None:
@@ -226,11 +228,3 @@ def _sign(sign: str, chance: Random) -> str:
     if sign == "@":
         return LETTERS[int(chance.random() * len(LETTERS))]
     return str(int(chance.random() * 10)) if sign == "#" else sign
-
-
-_FORMS: dict[str, tuple[tuple[str, ...], Callable[[Any], str]]] = {
-    "mail": (("internet", "person", "lorem"), lambda form: form.ascii_safe_email()),
-    "phone": (("phone_number",), lambda form: form.basic_phone_number()),
-    "street": (("address", "person"), lambda form: form.street_address()),
-}
-"""Faker's providers for a form, of which its factory would load all there are, and its method."""
