@@ -77,7 +77,7 @@ def _internet(scenario: Scenario) -> dict[str, Any]:
         recipe = scenario.fiction.recipe()
         content = fiction_base(recipe).content
         values["search/base"] = {"recipe": asdict(recipe), "content": content}
-    if withheld := withheld_values(scenario.goals):
+    if values and (withheld := withheld_values(scenario.goals)):
         values["search/withheld"] = withheld
     return values
 

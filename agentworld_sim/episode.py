@@ -280,7 +280,9 @@ async def hand_in(world: World, text: str, *, at: WorldRef | None = None) -> Wor
     from agentworld_sim.engines.toolkits.answer import ANSWER
 
     here = at or world.ref
-    submit = next((one for one in world.tools.values() if one.binds_to == "answer/submit_answer"), None)
+    submit = next(
+        (one for one in world.tools.values() if one.binds_to == "answer/submit_answer"), None
+    )
     if submit is None or ANSWER in (await world.state(here)).values:
         return here
     return (await world.step(ToolCall(submit.name, {"answer": text}), at=at)).ref

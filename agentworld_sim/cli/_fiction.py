@@ -48,9 +48,15 @@ def fiction() -> None:
 @click.option(
     "--family", "families", multiple=True, metavar="NAME", help="One of them; all by default."
 )
-@click.option("--worlds", type=click.IntRange(min=1), default=10, show_default=True, help="How many.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first of a family."
+    "--worlds", type=click.IntRange(min=1), default=10, show_default=True, help="How many."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the first of a family.",
 )
 @click.option(
     "--rows", type=click.IntRange(50, 50_000), default=400, show_default=True, help="Of each world."

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agentworld_sim.controls.web_control import PageControl
 
@@ -16,9 +14,6 @@ class Contradiction(PageControl):
 
     facts: int = 1
     """How many numbers of such a page."""
-
-    def page_dirt(self) -> Mapping[str, Any]:
-        return {"kind": "contradiction", "facts": self.facts}
 
     def describe(self) -> str:
         return (

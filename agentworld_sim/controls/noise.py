@@ -38,9 +38,6 @@ class Noise(ResultControl):
         part = (BASE ** (min(searches / self.calls_to_end, 1)) - 1) / (BASE - 1)
         return self.start + part * (self.end - self.start)
 
-    def result_dirt(self) -> Mapping[str, Any]:
-        return {"kind": "noise"}
-
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
         drawn = (await self.random(step)).random()
         strikes = drawn < self.probability_after(await self.fitting_before(step))

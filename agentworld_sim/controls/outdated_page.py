@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agentworld_sim.controls.web_control import PageControl
 
@@ -17,9 +15,6 @@ class OutdatedPage(PageControl):
     """How much older the copy is."""
     facts: int = 1
     """How many numbers of such a page were others."""
-
-    def page_dirt(self) -> Mapping[str, Any]:
-        return {"kind": "outdated", "facts": self.facts, "days": self.days}
 
     def describe(self) -> str:
         return f"Some pages that {self.calls} open are made old copies afterwards: write them as they are today."

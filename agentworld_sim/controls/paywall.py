@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agentworld_sim.controls.web_control import PageControl
 
@@ -15,9 +13,6 @@ class Paywall(PageControl):
 
     characters: int = 300
     """What is shown of such a page."""
-
-    def page_dirt(self) -> Mapping[str, Any]:
-        return {"kind": "paywall", "characters": self.characters}
 
     def describe(self) -> str:
         return (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agentworld_sim.controls.web_control import ResultControl
 
@@ -16,9 +14,6 @@ class SpamResults(ResultControl):
 
     pages: int = 3
     """How many of the results of a query."""
-
-    def result_dirt(self) -> Mapping[str, Any]:
-        return {"kind": "spam", "pages": self.pages}
 
     def describe(self) -> str:
         return f"Advertising is put among results of {self.calls} afterwards: write none yourself."

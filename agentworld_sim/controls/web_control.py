@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from random import Random
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from agentworld_sim.controls.selective_control import SelectiveControl
 from agentworld_sim.ports import Answer, Next, StepContext
+from agentworld_sim.toolkits import arguments_of
 from agentworld_sim.types.conditions import Conditions
-from agentworld_sim.types.tools import DomainName
+from agentworld_sim.types.tools import DomainName, ToolCall
+
+_QUERIES = frozenset("query queries q search_query search_term keywords question".split())
+"""Names that the argument has with which a tool searches."""
 
 
 class WebControl(SelectiveControl):
@@ -20,7 +24,9 @@ class WebControl(SelectiveControl):
 
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
         """What is wrong for this call, as `agentworld_sim.engines.search.web_dirt` reads it; `None` if nothing is."""
-        raise NotImplementedError
+        shared = {field.name for field in fields(SelectiveControl)}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in shared}
+        return {"kind": type(self).__name__, **own}
 
     async def strike(self, step: StepContext, next: Next) -> Answer:
         dirt = await self.dirt(step)
@@ -46,35 +52,28 @@ class PageControl(WebControl):
         if not 0 < self.share <= 1:
             raise self.refusal("share", self.share, "give more than 0 and at most 1")
 
-    def page_dirt(self) -> Mapping[str, Any]:
-        """What is wrong with such a page."""
-        raise NotImplementedError
-
     async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
-        struck = [url for url in _urls(step.call.arguments.values()) if self._is_struck(step, url)]
-        where = {"urls": struck, "seed": step.state.seed}
-        return {**self.page_dirt(), **where} if struck else None
-
-    def _is_struck(self, step: StepContext, url: str) -> bool:
-        from agentworld_sim.engines.search import original_url
-
-        names = f"{step.state.seed}/{self.name}/{original_url(url)}"
-        return Random(names).random() < self.share
+        names = f"{step.state.seed}/{self.name}"
+        struck = [one for one in _addresses(step) if Random(f"{names}/{one}").random() < self.share]
+        dirt = await super().dirt(step) or {}
+        return {**dirt, "addresses": struck, "seed": step.state.seed} if struck else None
 
 
 class ResultControl(WebControl):
-    """Strikes searches."""
+    """Strikes searches, and counts no other calls."""
 
-    def result_dirt(self) -> Mapping[str, Any]:
-        """What is wrong with the results."""
-        raise NotImplementedError
-
-    async def dirt(self, step: StepContext) -> Mapping[str, Any] | None:
-        searches = not _urls(step.call.arguments.values())
-        return self.result_dirt() if searches else None
+    def selects_arguments(self, call: ToolCall) -> bool:
+        names = call.arguments.keys()
+        searches = bool(names & _QUERIES) and "urls" not in names
+        return searches and super().selects_arguments(call)
 
 
-def _urls(values: Iterable[Any]) -> list[str]:
-    """The addresses among a call's arguments, and in lists of them."""
-    listed = (cast("list[Any]", one) if isinstance(one, list) else [one] for one in values)
-    return [one for some in listed for one in some if isinstance(one, str) and "://" in one]
+def _addresses(step: StepContext) -> list[str]:
+    """Of the pages that a call opens."""
+    from agentworld_sim.engines.search import address_of
+
+    given = arguments_of(step.tool.binds_to, step.call.arguments)
+    return [
+        address_of(url)
+        for url in (*given.get("urls", ()), *([given["url"]] if "url" in given else ()))
+    ]

@@ -6,15 +6,13 @@ import hashlib
 import sqlite3
 from dataclasses import asdict
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.types.json import canonical_json
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     from agentworld_sim.relational.base_data import BaseData
 
 
@@ -38,23 +36,18 @@ def fiction_base(recipe: FictionRecipe, content: str = "") -> BaseData:
 
         PageIndex(connection).write(fiction_pages(Fiction.generate(recipe)))
 
-    key = canonical_json({**asdict(recipe), "builder": _builder()})
+    key = canonical_json({**asdict(recipe), "builder": builder_hash()})
     return open_base_data(key, build, content=content)
 
 
 @cache
-def _builder() -> str:
-    """A hash of all that makes pages out of a recipe, so that a changed family or template is never answered from
-    a cache that an earlier release filled."""
+def builder_hash() -> str:
+    """A hash of all that makes pages out of a recipe and searches them, so that a changed family or template is never
+    answered from what an earlier release kept."""
     digest = hashlib.sha256()
-    for package in ("agentworld_sim.fiction", "agentworld_sim.engines.search"):
-        _add(files(package), digest)
+    fiction = Path(__file__).parent
+    for folder in (fiction, fiction.parent / "engines" / "search"):
+        for file in sorted(folder.rglob("*.*")):
+            if "__pycache__" not in file.parts:
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
-
-
-def _add(folder: Traversable, digest: hashlib._Hash) -> None:
-    for one in sorted(folder.iterdir(), key=lambda one: one.name):
-        if one.is_dir() and one.name != "__pycache__":
-            _add(one, digest)
-        elif one.is_file():
-            digest.update(one.name.encode() + b"\0" + one.read_bytes())

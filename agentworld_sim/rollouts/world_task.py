@@ -15,7 +15,12 @@ from agentworld_sim.episode import (
     wrong_arguments,
 )
 from agentworld_sim.errors import ArgumentsError, UnknownToolError
-from agentworld_sim.rollouts.hermes import MalformedCall, parse_calls, tool_objects
+from agentworld_sim.rollouts.hermes import (
+    MalformedCall,
+    parse_calls,
+    tool_objects,
+    without_thinking,
+)
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
@@ -148,7 +153,7 @@ class WorldEnvironment:
     async def answer(self, text: str) -> EnvironmentReply:
         calls = parse_calls(text)
         if not calls:
-            await hand_in(self.world, text)
+            await hand_in(self.world, without_thinking(text))
         messages: list[Message] = []
         invalid = 0
         for call in calls:

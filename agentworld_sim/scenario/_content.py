@@ -257,16 +257,16 @@ class AnswerGoal(Strict):
             columns=self.answer,
             rows=self.rows,
             unique_columns=self.unique,
-            metrics={
-                name: CellMetric(**dict(one)) for name, one in self.metrics.items()
-            },
+            metrics={name: CellMetric(**dict(one)) for name, one in self.metrics.items()},
         )
 
     @model_validator(mode="after")
     def _check_table(self) -> AnswerGoal:
         for number, row in enumerate(self.rows):
             if len(row) != len(self.answer):
-                message = f"found {len(row)} values; allowed: {len(self.answer)}, one for each column."
+                message = (
+                    f"found {len(row)} values; allowed: {len(self.answer)}, one for each column."
+                )
                 raise KeyedProblems([(("rows", number), message)])
         try:
             self.gold()
@@ -334,7 +334,9 @@ def form_hint(kind: str, value: object) -> str:
         )
     else:
         forms = GOAL_KEYS
-        text = "a mapping with one of the keys `file`, `command`, `record`, `unchanged` and `answer`."
+        text = (
+            "a mapping with one of the keys `file`, `command`, `record`, `unchanged` and `answer`."
+        )
     keys = (
         [str(key) for key in cast("dict[object, object]", value)] if isinstance(value, dict) else []
     )

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from agentworld_sim.fiction.recipe import FictionRecipe, Names
-from agentworld_sim.scenario._types import Natural, Strict, mismatch
+from agentworld_sim.scenario._types import Matching, Natural, Strict, mismatch
 
 
 class FictionSpec(Strict):
@@ -24,6 +24,7 @@ class FictionSpec(Strict):
     """Whether things have invented names, or such as an agent may know."""
     inconsistency: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The chance of a fact that one page says otherwise than the others."""
+
     def recipe(self) -> FictionRecipe:
         """What the world follows from."""
         return FictionRecipe(**dict(self))
@@ -50,7 +51,7 @@ class PageSpec(Strict):
     """Its title."""
     text: str
     """What stands on it, as Markdown."""
-    date: str = ""
+    date: Annotated[str, Matching(r"(\d{4}-\d{2}-\d{2})?", "a day such as '2026-03-02'")] = ""
     """The day it is from, `YYYY-MM-DD`."""
     teaser: str = ""
     """What a search result says of it; its beginning by default."""

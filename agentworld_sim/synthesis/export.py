@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.synthesis.datasheet import datasheet
-from agentworld_sim.synthesis.question_scenarios import scenario_of
-from agentworld_sim.synthesis.world_set import WorldSet, name_of
+from agentworld_sim.synthesis.datasheet import Results, datasheet
+from agentworld_sim.synthesis.question_scenarios import scenario_of, yaml_of
+from agentworld_sim.synthesis.world_set import Step, WorldSet, missing_step, name_of
 
 HELD_OUT = 10
-"""Every so many-th world is for testing, with all its questions."""
+"""Of each family every so many-th world is for testing, with all its questions."""
 
 
 def write_export(worlds: WorldSet, output: Path) -> int:
@@ -28,12 +29,10 @@ def write_export(worlds: WorldSet, output: Path) -> int:
     Raises:
         UsageError: the folder is not empty, or a world was not checked and solved, or its check found problems.
     """
-    import yaml
-
     if output.exists() and any(output.iterdir()):
         raise UsageError(f"{output} is not empty. Choose a new folder.")
     rows: dict[str, list[dict[str, Any]]] = {"train": [], "test": []}
-    for number, (name, question, scenario) in _solved(worlds):
+    for number, (name, question, scenario) in _solved_questions(worlds):
         split = "test" if number % HELD_OUT == HELD_OUT - 1 else "train"
         rows[split].append(_row(name, question, scenario))
     kept = {split: found for split, found in rows.items() if found}
@@ -43,23 +42,26 @@ def write_export(worlds: WorldSet, output: Path) -> int:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in found)
         (output / "data" / f"{split}.jsonl").write_text("".join(lines), "utf-8")
         for row in found:
-            text = yaml.safe_dump(json.loads(row["scenario"]), sort_keys=False, allow_unicode=True, width=110)
-            (output / "scenarios" / f"{row['id']}.yaml").write_text(text, "utf-8")
+            file = output / "scenarios" / f"{row['id']}.yaml"
+            file.write_text(yaml_of(json.loads(row["scenario"])), "utf-8")
     (output / "README.md").write_text(
         datasheet(worlds, {split: len(found) for split, found in kept.items()}), "utf-8"
     )
     return sum(map(len, kept.values()))
 
 
-def _solved(worlds: WorldSet) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
-    found = {step: worlds.results(step) for step in ("questions", "check", "solve")}
-    for number, recipe in enumerate(worlds.recipes):
-        name = name_of(recipe)
+def _solved_questions(
+    worlds: WorldSet,
+) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
+    steps: tuple[Step, ...] = ("questions", "check", "solve")
+    found: dict[Step, Results] = {step: worlds.results(step) for step in steps}
+    before: Counter[str] = Counter()
+    for recipe in worlds.recipes:
+        name, number = name_of(recipe), before[recipe.family]
+        before[recipe.family] += 1
         for step, results in found.items():
             if recipe not in results:
-                raise UsageError(
-                    f"the step {step!r} of {name} is missing: `agentworld fiction {step} {worlds.folder}` does it."
-                )
+                raise missing_step(step, worlds.folder, recipe)
         if problems := found["check"][recipe]["problems"]:
             raise UsageError(f"the check of {name} found: {problems[0]}. Nothing was exported.")
         solved = found["solve"][recipe]["solved"]

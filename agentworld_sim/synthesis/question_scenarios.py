@@ -1,4 +1,4 @@
-"""Scenarios of the questions about fictional worlds."""
+"""Scenarios of the questions about fictional worlds, as data and as YAML."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
         name: Of the scenario.
         question: As the step `questions` of a set keeps it.
     """
-    world = {key: one for key, one in asdict(recipe).items() if one not in ("invented", 0.0)}
     return {
         "name": name,
         "description": f"A question about a fictional world ({question['difficulty']['level']}).",
@@ -32,7 +31,7 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
         "instruction": TASK.format(question=question["text"]),
         "seed": recipe.seed,
         "tools": list(TOOLS),
-        "fiction": world,
+        "fiction": asdict(recipe),
         "goals": [
             {
                 "answer": question["columns"],
@@ -42,3 +41,26 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
             }
         ],
     }
+
+
+def yaml_of(scenario: Mapping[str, Any]) -> str:
+    """A scenario as people write one: texts of several lines as such, rows on one line each."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def text(dumper: Any, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(
+        dict(scenario),
+        Dumper=Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=110,
+        default_flow_style=None,
+    )

@@ -1,7 +1,7 @@
 """A set of fictional worlds in a folder: built, asked, checked and solved, world by world.
 
 Each step of a world leaves one JSON file, which appears whole or not at all. A step whose file is there and was made
-from the same is not done again, so that a set which was interrupted, or has grown, goes on where it stood.
+from the same by the same release is not done again, so that a set which was interrupted, or has grown, goes on where it stood.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.fiction.page_base import builder_hash
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.types.json import canonical_json
 
@@ -58,7 +59,9 @@ class WorldSet:
                     " begun with."
                 )
         elif folder.exists() and any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty and holds no set of worlds. Choose another folder.")
+            raise UsageError(
+                f"{folder} is not empty and holds no set of worlds. Choose another folder."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / _SET, {"worlds": [asdict(one) for one in recipes]})
         return made
@@ -104,8 +107,8 @@ class WorldSet:
         return {one: found[one] for one in self.recipes}
 
     def results(self, step: Step) -> Mapping[FictionRecipe, Mapping[str, Any]]:
-        """What a step came to, where it was done."""
-        read = {one: _read(_file(self.folder, one, step)) for one in self.recipes}
+        """What a step came to, of the worlds for which it was done since the step before it changed."""
+        read = {one: _result(self.folder, one, step) for one in self.recipes}
         return {one: found for one, found in read.items() if found is not None}
 
 
@@ -151,32 +154,44 @@ def _run_step(
     earlier: Mapping[str, Any] | None = None
     before = BEFORE[step]
     if before is not None:
-        earlier = _read(_file(folder, recipe, before))
+        earlier = _result(folder, recipe, before)
         if earlier is None:
-            raise UsageError(
-                f"the step {before!r} of {name_of(recipe)} is missing:"
-                f" `agentworld fiction {before} {folder}` does it."
-            )
-    given = {"recipe": asdict(recipe), "options": options, "before": earlier and earlier["made_from"]}
-    made_from = hashlib.sha256(canonical_json(given).encode()).hexdigest()
-    file = _file(folder, recipe, step)
-    found = _read(file)
-    if found is None or found["made_from"] != made_from:
+            raise missing_step(before, folder, recipe)
+    found = _result(folder, recipe, step)
+    if found is None or found["options"] != options:
         result = world_steps.STEPS[step](recipe, earlier or {}, **options)
-        found = {"made_from": made_from, **result}
-        _write(file, found)
+        found = {"made_from": _origin_hash(folder, recipe, step), "options": options, **result}
+        _write(_file(folder, recipe, step), found)
     return found
+
+
+def missing_step(step: Step, folder: Path, recipe: FictionRecipe) -> UsageError:
+    """What to do where a step is asked for that was not done."""
+    return UsageError(
+        f"the step {step!r} of {name_of(recipe)} is missing, or older than what it begins from:"
+        f" `agentworld fiction {step} {folder}` does it."
+    )
 
 
 def _file(folder: Path, recipe: FictionRecipe, step: Step) -> Path:
     return folder / "worlds" / name_of(recipe) / f"{step}.json"
 
 
-def _read(file: Path) -> Mapping[str, Any] | None:
+def _result(folder: Path, recipe: FictionRecipe, step: Step) -> Mapping[str, Any] | None:
+    """What a step came to; None where it was not done, or from something else."""
     try:
-        return json.loads(file.read_text("utf-8"))
+        found = json.loads(_file(folder, recipe, step).read_text("utf-8"))
+        return found if found["made_from"] == _origin_hash(folder, recipe, step) else None
     except (FileNotFoundError, ValueError):
         return None
+
+
+def _origin_hash(folder: Path, recipe: FictionRecipe, step: Step) -> str:
+    """A hash of the recipe, the release, and the bytes that the step before left."""
+    before = BEFORE[step]
+    earlier = _file(folder, recipe, before).read_bytes() if before else b""
+    given = canonical_json([asdict(recipe), builder_hash()]).encode()
+    return hashlib.sha256(given + earlier).hexdigest()
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self, cast
 
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.fiction.answer_scores import GoldTable
@@ -13,6 +13,7 @@ from agentworld_sim.fiction.fiction_questions import FictionQuestion, questions_
 from agentworld_sim.fiction.page_base import fiction_base
 from agentworld_sim.fiction.pages import fiction_pages
 from agentworld_sim.fiction.recipe import FictionRecipe
+from agentworld_sim.fiction.schema_files import read_family
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.synthesis.question_scenarios import scenario_of
@@ -21,29 +22,27 @@ from agentworld_sim.world import World
 
 Result = Mapping[str, Any]
 
+THINGS = 4
+"""So many things of an answer are searched for by name."""
+
 
 def build(recipe: FictionRecipe, earlier: Result) -> Result:
-    fiction = Fiction.generate(recipe)
+    rows = sum(map(len, Fiction.generate(recipe).rows.values()))
     base = fiction_base(recipe)
     with base.reading() as connection:
         pages = len(PageIndex(connection))
-    rows = {name: len(held) for name, held in fiction.rows.items()}
-    counts = {"rows": sum(rows.values()), "pages": pages, "kB": base.path.stat().st_size // 1000}
-    return {
-        "recipe": asdict(recipe),
-        "content": base.content,
-        "tables": rows,
-        "counts": counts,
-        "problems": fiction.broken_rules(),
-    }
+    size = base.path.stat().st_size // 1000
+    return {"content": base.content, "counts": {"rows": rows, "pages": pages, "kB": size}}
 
 
 def questions(recipe: FictionRecipe, earlier: Result, *, count: int) -> Result:
     asked = _questions(recipe, count)
     return {
-        "count": count,
         "questions": [_as_data(one) for one in asked],
-        "counts": {"questions": len(asked), "cells": sum(len(one.gold.rows) * len(one.gold.columns) for one in asked)},
+        "counts": {
+            "questions": len(asked),
+            "cells": sum(len(one.gold.rows) * len(one.gold.columns) for one in asked),
+        },
     }
 
 
@@ -55,7 +54,9 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
     results = 0
     for number, (question, kept) in enumerate(_with_data(recipe, earlier), 1):
         if _as_data(question) != kept:
-            problems.append(f"question {number}: another one, or another answer, when it is computed anew")
+            problems.append(
+                f"question {number}: another one, or another answer, when it is computed anew"
+            )
         with _Tools(recipe, number, kept) as tools:
             calls = [
                 SearchCall(tuple(queries), tools.web_search(queries))
@@ -64,7 +65,9 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
         results += sum(call.text.count("\nTitle: ") for call in calls)
         for leak in find_leaks(fiction, question, calls):
             typed = ", ".join(calls[leak.call].queries)
-            problems.append(f"question {number}: results of {typed!r} show {leak.value!r} of {leak.names}")
+            problems.append(
+                f"question {number}: results of {typed!r} show {leak.value!r} of {leak.name}"
+            )
     rules = len(fiction.schema.rules)
     counts = {"rules": rules, "answers": len(earlier["questions"]), "results": results}
     return {"counts": {**counts, "problems": len(problems)}, "problems": problems}
@@ -73,11 +76,12 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
 def solve(recipe: FictionRecipe, earlier: Result) -> Result:
     from agentworld_sim.fiction.searcher import solves
 
+    schema = read_family(recipe.family)
     solved: list[bool] = []
     calls = 0
     for number, (question, kept) in enumerate(_with_data(recipe, earlier), 1):
         with _Tools(recipe, number, kept) as tools:
-            solved.append(solves(question, tools.web_search, tools.web_extractor))
+            solved.append(solves(schema, question, tools.web_search, tools.web_extractor))
             calls += tools.calls
     counts = {"questions": len(solved), "solved": sum(solved), "calls": calls}
     return {"solved": solved, "counts": counts}
@@ -99,7 +103,7 @@ class _Tools:
         self._world = World.create_sync(scenario, model=False)
         self.calls = 0
 
-    def __enter__(self) -> _Tools:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -123,9 +127,9 @@ def _questions(recipe: FictionRecipe, count: int) -> list[FictionQuestion]:
 
 def _with_data(
     recipe: FictionRecipe, earlier: Result
-) -> Sequence[tuple[FictionQuestion, Mapping[str, Any]]]:
-    asked = _questions(recipe, earlier["count"])
-    return list(zip(asked, earlier["questions"], strict=True))
+) -> Iterator[tuple[FictionQuestion, Mapping[str, Any]]]:
+    kept = earlier["questions"]
+    return zip(_questions(recipe, len(kept)), kept, strict=True)
 
 
 def _as_data(question: FictionQuestion) -> dict[str, Any]:
@@ -149,17 +153,19 @@ def _as_data(question: FictionQuestion) -> dict[str, Any]:
 def _plain(metric: dict[str, Any]) -> dict[str, Any]:
     """Without what is so by default; tuples as lists, as JSON reads them back."""
     return {
-        name: list(one) if isinstance(one, tuple) else one for name, one in metric.items() if one
+        name: list(cast("tuple[Any, ...]", one)) if isinstance(one, tuple) else one
+        for name, one in metric.items()
+        if one
     }
 
 
 def _queries_of(question: FictionQuestion) -> list[list[str]]:
-    """What an agent might type that wants the answer in the results: the question, each thing of the answer by its
-    name and with the name of a column, alone and five at a time."""
+    """What an agent might type that wants the answer in the results: the question, and some things of the answer by
+    their names, alone, and five at a time with the names of columns."""
     gold = question.gold
     places = [gold.columns.index(name) for name in gold.unique_columns]
     wanted = [name for name in gold.columns if name not in gold.unique_columns]
-    names = [" ".join(str(row[place]) for place in places) for row in gold.rows]
+    names = [" ".join(str(row[place]) for place in places) for row in gold.rows[:THINGS]]
     typed = [f"{name} {column}" for name in names for column in wanted]
     batches = [typed[start : start + 5] for start in range(0, len(typed), 5)]
     return [[question.text], *([one] for one in names), *batches]

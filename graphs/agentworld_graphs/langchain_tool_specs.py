@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from agentworld_graphs._world_handle import handle_of
 from agentworld_sim import AccessRefused, ToolSpec, World
 from agentworld_sim.supports_world import HoldsWorld
-from agentworld_sim.toolkits import binding_for
+from agentworld_sim.toolkits import known_tool
 from agentworld_sim.toolkits.tool_specs import with_domain
 
 
@@ -36,8 +36,9 @@ def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:
     """
     # With its Command a well-known tool says no more than its answer does.
     commands = binds_to is None and steers(real)
+    spec = spec_of(real, binds_to=binds_to)
     try:
-        handle_of(world).bind(spec_of(real, binds_to=binds_to), well_known=commands)
+        bound = handle_of(world).bind(spec, well_known=commands)
     except AccessRefused as error:
         if not commands:
             raise
@@ -45,11 +46,13 @@ def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:
             f"{real.name!r} may return a Command, with which it steers the graph, and no answer of a"
             f" world does that. If it does nothing else, let it run. Otherwise: {error}"
         ) from error
+    if binds_to is None and (settings := _settings(real, bound)):
+        world.add_tools([replace(spec, binds_to=f"{bound.binds_to}({settings})")])
 
 
 def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
-    """A LangChain tool as a world sees it. What its object was set up with is part of what it binds to."""
-    spec = with_domain(
+    """A LangChain tool as a world sees it."""
+    return with_domain(
         ToolSpec(
             name=real.name,
             description=real.description,
@@ -57,15 +60,21 @@ def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
             binds_to=binds_to,
         )
     )
-    known = binding_for(spec) if binds_to is None else None
-    if known is None:
-        return spec
+
+
+def _settings(real: BaseTool, bound: ToolSpec) -> str:
+    """What the tool's object was made with, as far as the well-known tool knows it that the tool was bound to, in the
+    form of a `binds_to`."""
+    known = known_tool(bound.binds_to)
+    if known is None or known.id != bound.binds_to:
+        return ""
     own = type(real).model_fields.keys() - BaseTool.model_fields.keys()
-    settings = {
-        name: getattr(real, name) for name in known.input_schema["properties"] if name in own
-    }
-    constants = [f"{name}:={json.dumps(value)}" for name, value in settings.items() if value]
-    return replace(spec, binds_to=f"{known.id}({', '.join(constants)})") if constants else spec
+    values = {name: getattr(real, name) for name in known.input_schema["properties"] if name in own}
+    return ", ".join(
+        f"{name}:={json.dumps(value)}"
+        for name, value in values.items()
+        if isinstance(value, str | int | list)
+    )
 
 
 def _schema(real: BaseTool) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.goals import check_goals
+from agentworld_sim.synthesis import world_steps
 from tests.cli.in_process import run_command
 
 
@@ -41,11 +42,11 @@ async def test_a_set_is_built_asked_checked_solved_and_exported(tmp_path: Path) 
     assert solved["questions"] == 4 and solved["solved"] >= 3
     done = command("export", "worlds", "dataset")
     assert done.stdout == f"dataset: {solved['solved']} questions\n"
-    rows = [json.loads(line) for line in (tmp_path / "dataset/data/train.jsonl").open()]
-    async with await World.create(Scenario.parse(rows[0]["scenario"]), model=False) as world:
+    row = json.loads((tmp_path / "dataset/data/train.jsonl").read_text("utf-8").splitlines()[0])
+    async with await World.create(Scenario.parse(row["scenario"]), model=False) as world:
         (goal,) = await check_goals(world)
         assert not goal.met
-        await world.step(ToolCall("submit_answer", {"answer": rows[0]["answer"]}))
+        await world.step(ToolCall("submit_answer", {"answer": row["answer"]}))
         (goal,) = await check_goals(world)
         assert goal.met
 
@@ -56,6 +57,33 @@ def test_the_table_has_a_line_for_each_family() -> None:
     )
     assert done.returncode == 0
     assert "products" in done.stdout and "all" in done.stdout
+
+
+def test_what_a_check_finds_is_told_and_ends_the_command_with_4(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def build(recipe: object, earlier: object) -> dict[str, Any]:
+        return {"counts": {"rows": 1}, "problems": ["a rule is broken"]}
+
+    monkeypatch.setattr(world_steps, "STEPS", {"build": build})
+    done = command("build", "worlds", "--worlds", "1", "--family", "products", "--jobs", "1")
+    assert done.returncode == 4
+    assert "products-0: a rule is broken\n" in done.stderr
+
+
+@pytest.mark.slow
+def test_many_processes_make_what_one_makes(tmp_path: Path) -> None:
+    for folder, jobs in (("one", "1"), ("two", "2")):
+        for step in (("build", "--worlds", "3", "--rows", "60"), ("questions", "--count", "2")):
+            assert command(step[0], folder, *step[1:], "--jobs", jobs).returncode == 0
+    made = [
+        {
+            str(file.relative_to(tmp_path / name)): file.read_text("utf-8")
+            for file in (tmp_path / name).rglob("*.json")
+        }
+        for name in ("one", "two")
+    ]
+    assert made[0] == made[1] and len(made[0]) == 7
 
 
 @pytest.mark.parametrize(

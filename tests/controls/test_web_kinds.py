@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from agentworld_sim.controls import (
     Paywall,
     SpamResults,
 )
-from agentworld_sim.engines.search import WebPage, original_url
+from agentworld_sim.engines.search import WebPage, address_of
 from agentworld_sim.engines.search.web_dirt import page_with_dirt, spam_page
 from tests.controls.lamp_pages import PAGES, SEARCH_SCENARIO, TEXT, lamps, opening, searching
 from tests.properties import examples
@@ -61,13 +62,16 @@ async def test_a_share_of_the_pages_is_struck_and_always_the_same_ones() -> None
         struck = [page.url for page, text in zip(PAGES, texts, strict=True) if "subscribe" in text]
         assert 0 < len(struck) < len(PAGES)
         assert await read(world, *opened) == texts
-        # A mirror is the same page, and so is its fragment to another reader.
-        (mirror,) = await read(world, opening(f"{struck[0]}?ref=home"))
-        assert "subscribe" in mirror
+        # However its address is written, it is the same page, and to another reader too.
+        spelled = [f"{struck[0]}?ref=1", f"{struck[0]}/#a".replace("https://", "http://www.")]
+        for text in await read(
+            world, *map(opening, [*spelled, struck[0].removeprefix("https://")])
+        ):
+            assert "subscribe" in text
         pieces = ToolCall("fetch", {"url": struck[0], "start_index": 5})
         assert "subscribe" in (await read(world, pieces))[0]
         counted = (await world.state()).values["control/c"]
-    assert counted == 2 * len(struck) + 2
+    assert counted == 2 * len(struck) + 4
     async with await lamps(control, seed=4) as world:
         assert await read(world, *opened) != texts
 
@@ -104,7 +108,7 @@ async def test_dirt_of_several_kinds_comes_together() -> None:
 async def test_duplicates_are_the_same_page_and_leave_less_room() -> None:
     async with await lamps(DuplicateResults(name="c", copies=2)) as world:
         found = await urls(world, "Helio series")
-        assert len(found) == 10 and len({original_url(one) for one in found}) == 4
+        assert len(found) == 10 and len({address_of(one) for one in found}) == 4
         texts = await read(world, *map(opening, found[:3]))
     assert len(set(texts)) == 1 and texts == await clean(opening(found[0])) * 3
 
@@ -140,8 +144,14 @@ def test_noise_grows_as_zerosearch_says() -> None:
 
 async def test_noise_comes_as_often_as_its_probability_says() -> None:
     async with await lamps(Noise(name="c", start=0, end=1, calls_to_end=30)) as world:
-        await read(world, *(searching(f"lamp number {number}") for number in range(60)))
-        struck = ["control/c" in turn.change.values for turn in (await world.trajectory()).turns]
+        for number in range(60):
+            # What is opened between is no search.
+            await read(world, searching(f"lamp number {number}"), opening(FIRST))
+        struck = [
+            "control/c" in turn.change.values
+            for turn in (await world.trajectory()).turns
+            if turn.call.name == "web_search"
+        ]
     assert 2 <= sum(struck[:30]) <= 18 and all(struck[30:])
 
 
@@ -151,7 +161,10 @@ async def test_noise_comes_as_often_as_its_probability_says() -> None:
         ({"kind": "paywall", "share": 0}, "share of the control 'c' is 0.0: give more than 0"),
         ({"kind": "contradiction", "share": 1.5}, "share of the control 'c' is 1.5"),
         ({"kind": "contradiction", "facts": 0}, "facts of the control 'c' is 0: give 1 or more"),
-        ({"kind": "duplicate-results", "copies": 4}, "copies of the control 'c' is 4: give 3"),
+        (
+            {"kind": "duplicate-results", "copies": 0},
+            "copies of the control 'c' is 0: give 1 or more",
+        ),
         ({"kind": "noise", "end": 2}, "end of the control 'c' is 2.0: give 0 to 1"),
         ({"kind": "noise", "domain": "mcp"}, "it never strikes there. It does in: search"),
     ],
@@ -169,15 +182,16 @@ def test_what_cannot_be_is_refused(written: dict[str, Any], problem: str) -> Non
 def test_dirt_can_be_of_any_page(text: str, characters: int, seed: int) -> None:
     url = "https://a.example/"
     page = WebPage(url=url, title="T", text=text)
-    about = {"urls": [url], "seed": seed}
-    paywall = {"kind": "paywall", "characters": characters, **about}
-    shown = page_with_dirt(page, url, [paywall]).text
+    about = {"addresses": ["a.example/"], "seed": seed}
+    paywall = {"kind": "Paywall", "characters": characters, **about}
+    shown = page_with_dirt(page, [paywall]).text
     assert shown == text or (len(text) > characters and "subscribe" in shown)
-    otherwise = {"kind": "contradiction", "facts": 2, **about}
-    made = page_with_dirt(page, url, [otherwise])
-    assert made == page_with_dirt(page, url, [otherwise])
+    otherwise = {"kind": "Contradiction", "facts": 2, **about}
+    made = page_with_dirt(page, [otherwise])
+    assert made == page_with_dirt(page, [otherwise])
     assert re.sub(r"[\d,.]", "", made.text) == re.sub(r"[\d,.]", "", text)
-    assert page_with_dirt(page, "https://b.example/", [otherwise, paywall]) == page
+    elsewhere = replace(page, url="https://b.example/")
+    assert page_with_dirt(elsewhere, [otherwise, paywall]) == elsewhere
 
 
 @given(st.text())

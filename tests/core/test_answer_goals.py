@@ -8,6 +8,8 @@ import pytest
 
 from agentworld_sim import Episode, Scenario, ScenarioError, ToolCall, World
 from agentworld_sim.goals import check_goals
+from agentworld_sim.rollouts import RolloutEngine, RolloutSettings, ScriptedPolicy, WorldTask
+from tests.rollouts.tokenizers import ByteTokenizer
 
 TABLE = "| maker | founded |\n| --- | --- |\n| Orvane | 1931 |\n| Tellun | 1950 |\n"
 TEXT = """
@@ -78,6 +80,18 @@ async def test_what_an_agent_says_last_is_its_answer_unless_it_handed_one_in() -
     step = await episode.step(TABLE)
     assert step.reward is not None and step.reward.value == 0
     await episode.close()
+
+
+async def test_what_a_rollout_says_last_is_its_answer_and_what_it_thinks_is_not() -> None:
+    wrong = TABLE.replace("1931", "1932")
+    for said, reward in (
+        (f"<think>{wrong}</think>{TABLE}", 1.0),
+        (f"<think>{TABLE}</think>No.", 0.0),
+    ):
+        policy = ScriptedPolicy(ByteTokenizer(), [said])
+        engine = RolloutEngine(policy, ByteTokenizer(), RolloutSettings())
+        (record,) = await engine.run([WorldTask(scenario())], group_size=1, seed=1)
+        assert (record.reward, record.stop_reason) == (reward, "done")
 
 
 async def test_words_are_no_answer_in_a_world_that_takes_none() -> None:

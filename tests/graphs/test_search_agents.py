@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain import agents
@@ -13,7 +13,6 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentworld_graphs import ScriptedChatModel, simulate
-from agentworld_graphs.langchain_tool_specs import spec_of
 from agentworld_sim import World
 from agentworld_sim.runtime.sync import run_sync
 from tests.controls.lamp_pages import lamps
@@ -55,8 +54,7 @@ def called(query: str, **arguments: Any) -> AIMessage:
 
 def told(search: BaseTool, call: AIMessage) -> ToolMessage:
     """What an agent reads that makes one call."""
-    create_agent: Any = agents.create_agent  # pyright: ignore[reportUnknownMemberType]
-    agent = create_agent(ScriptedChatModel(script=[call, "done"]), [search])
+    agent = cast("Any", agents).create_agent(ScriptedChatModel(script=[call, "done"]), [search])
     return agent.invoke({"messages": [("user", "go")]})["messages"][-2]
 
 
@@ -69,11 +67,20 @@ def test_an_agent_with_tavily_searches_the_world(world: World) -> None:
 def test_what_a_tool_was_set_up_with_holds_in_the_world(world: World) -> None:
     real = TavilySearch(max_results=2, include_domains=["orvelle.example", "lamps.example"])
     binds_to = 'tavily/tavily_search(include_domains:=["orvelle.example", "lamps.example"], max_results:=2)'
-    assert spec_of(real).binds_to == binds_to
     search = simulate(real, world)
+    for _ in range(2):
+        assert world.tools["tavily_search"].binds_to == binds_to
+        simulate(real, world)
     said = search.invoke({"query": "Ardent lamp", "include_domains": ["elsewhere.example"]})
     assert [one["title"] for one in said["results"]][:1] == ["Lamp Ardent"]
     assert len(said["results"]) == 2
+
+
+def test_without_pages_a_model_imagines_what_such_a_tool_finds() -> None:
+    real = TavilySearch(max_results=2)
+    world = run_sync(World.create(model="http://127.0.0.1:9"))
+    assert simulate(real, world).world.tools["tavily_search"].binds_to == "model/search"
+    run_sync(world.close())
 
 
 async def test_who_calls_a_tool_without_an_agent_gets_what_it_returns(world: World) -> None:

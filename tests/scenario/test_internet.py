@@ -21,7 +21,12 @@ def test_a_fictional_world_is_part_of_what_a_scenario_is() -> None:
     assert len({plain.canonical(), other.canonical(), Scenario.parse(HEAD).canonical()}) == 3
     assert plain.fiction is not None
     recipe = plain.fiction.recipe()
-    assert (recipe.family, recipe.seed, recipe.rows, recipe.names) == ("products", 0, 400, "invented")
+    assert (recipe.family, recipe.seed, recipe.rows, recipe.names) == (
+        "products",
+        0,
+        400,
+        "invented",
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,6 +39,7 @@ def test_a_fictional_world_is_part_of_what_a_scenario_is() -> None:
         ("pages: {example.test: {title: a, text: b}}", "allowed: the address of a page"),
         ("pages: {'https://a.test/#b': {title: a, text: b}}", "allowed: the address of a page"),
         ("pages: {'https://a.test/': {text: b}}", "title: required"),
+        ("pages: {'https://a.test/': {title: a, text: b, date: May}}", "allowed: a day such as"),
     ],
 )
 def test_what_cannot_be_is_refused(section: str, told: str) -> None:

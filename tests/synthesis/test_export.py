@@ -30,7 +30,7 @@ QUESTION: Mapping[str, Any] = {
 
 
 def worlds_in(folder: Path, problems: tuple[str, ...] = ()) -> WorldSet:
-    """Eleven worlds whose steps are done, each with two questions of which the first was solved."""
+    """Worlds of two families whose steps are done, each with two questions of which the first was solved."""
     results: dict[Step, dict[str, Any]] = {
         "build": {"counts": {"rows": 400, "pages": 900}},
         "questions": {"questions": [QUESTION, QUESTION], "counts": {"questions": 2}},
@@ -39,9 +39,12 @@ def worlds_in(folder: Path, problems: tuple[str, ...] = ()) -> WorldSet:
     }
 
     def step(name: Step) -> Any:
-        return lambda recipe, earlier: results[name]  # pyright: ignore[reportUnknownLambdaType]
+        def work(recipe: FictionRecipe, earlier: Mapping[str, Any]) -> dict[str, Any]:
+            return results[name]
 
-    worlds = WorldSet.begin(folder, recipes_of(["products", "careers"], 11, 0))
+        return work
+
+    worlds = WorldSet.begin(folder, recipes_of(["products", "careers"], 21, 0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(world_steps, "STEPS", {name: step(name) for name in results})
         for name in results:
@@ -55,14 +58,18 @@ def rows_in(file: Path) -> list[dict[str, Any]]:
 
 def test_solved_questions_are_exported_and_no_others(tmp_path: Path) -> None:
     output = tmp_path / "output"
-    assert write_export(worlds_in(tmp_path / "set"), output) == 11
+    assert write_export(worlds_in(tmp_path / "set"), output) == 21
     train, test = (rows_in(output / f"data/{split}.jsonl") for split in ("train", "test"))
-    assert (len(train), [row["id"] for row in test]) == (10, ["careers-4-q1"])
+    assert (len(train), [row["id"] for row in test]) == (19, ["products-9-q1", "careers-9-q1"])
     assert {row["id"] for row in [*train, *test]} == {
         file.stem for file in (output / "scenarios").iterdir()
     }
     row = train[0]
-    assert (row["id"], row["family"], row["answer"]) == ("products-0-q1", "products", QUESTION["answer"])
+    assert (row["id"], row["family"], row["answer"]) == (
+        "products-0-q1",
+        "products",
+        QUESTION["answer"],
+    )
     assert row["prompt"][0]["content"].startswith(QUESTION["text"])
 
 
@@ -71,7 +78,9 @@ def test_a_row_and_its_file_are_the_same_scenario(tmp_path: Path) -> None:
     write_export(worlds_in(tmp_path / "set"), output)
     row = rows_in(output / "data/train.jsonl")[0]
     scenario = Scenario.parse(row["scenario"])
-    assert scenario.canonical() == Scenario.load(output / "scenarios/products-0-q1.yaml").canonical()
+    assert (
+        scenario.canonical() == Scenario.load(output / "scenarios/products-0-q1.yaml").canonical()
+    )
     assert scenario.fiction is not None
     assert scenario.fiction.recipe() == FictionRecipe(family="products")
     assert scenario.instruction == row["prompt"][0]["content"]
@@ -86,16 +95,16 @@ def test_the_card_says_what_is_there(tmp_path: Path) -> None:
         {"split": "train", "path": "data/train.jsonl"},
         {"split": "test", "path": "data/test.jsonl"},
     ]
-    assert "11 questions about 11 worlds" in text
-    assert "could not answer was thrown away (11 of 22)" in text
-    assert "| all | 11 | 4,400 | 9,900 |" in text
-    assert "| products | 6 |" in text
+    assert "21 questions about 21 worlds" in text
+    assert "could not answer was thrown away (21 of 42)" in text
+    assert "| all | 21 | 8,400 | 18,900 |" in text
+    assert "| products | 11 |" in text
 
 
 def test_what_is_not_proved_is_not_exported(tmp_path: Path) -> None:
     output = tmp_path / "output"
     worlds = worlds_in(tmp_path / "set", problems=("a rule is broken",))
-    with pytest.raises(UsageError, match="products-0 found: a rule is broken. Nothing was exported"):
+    with pytest.raises(UsageError, match="products-0 found: a rule is broken"):
         write_export(worlds, output)
     (tmp_path / "set/worlds" / name_of(worlds.recipes[0]) / "solve.json").unlink()
     with pytest.raises(UsageError, match="the step 'solve' of products-0 is missing"):

@@ -10,7 +10,7 @@ import pytest
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.synthesis import world_steps
+from agentworld_sim.synthesis import world_set, world_steps
 from agentworld_sim.synthesis.datasheet import problems_of, sums_of
 from agentworld_sim.synthesis.world_set import Step, WorldSet, name_of, recipes_of
 
@@ -63,11 +63,25 @@ def test_another_option_is_done_anew_and_so_is_what_follows_from_it(
     tmp_path: Path, done: list[str]
 ) -> None:
     worlds = WorldSet.begin(tmp_path, RECIPES[:1])
+    run(worlds, "build")
     for count in (2, 2, 3):
-        run(worlds, "build")
         run(worlds, "questions", count=count)
+        assert not worlds.results("solve") or count == 2
         run(worlds, "solve")
     assert [one.split()[0] for one in done] == ["build", "questions", "solve", "questions", "solve"]
+
+
+def test_what_another_release_did_is_done_anew(
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worlds = WorldSet.begin(tmp_path, RECIPES[:1])
+    run(worlds, "build")
+    monkeypatch.setattr(world_set, "builder_hash", lambda: "another")
+    with pytest.raises(UsageError, match="is missing, or older than what it begins from"):
+        run(worlds, "questions")
+    run(worlds, "build")
+    run(worlds, "questions")
+    assert [one.split()[0] for one in done] == ["build", "build", "questions"]
 
 
 def test_an_interrupted_step_goes_on_where_it_was(tmp_path: Path, done: list[str]) -> None:
@@ -105,7 +119,7 @@ def test_results_are_summed_up_by_family(tmp_path: Path, done: list[str]) -> Non
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path, done: list[str]) -> None:
-    with pytest.raises(UsageError, match="no set of worlds .* `agentworld fiction build"):
+    with pytest.raises(UsageError, match=r"no set of worlds .* `agentworld fiction build"):
         WorldSet.open(tmp_path / "none")
     worlds = WorldSet.begin(tmp_path / "set", RECIPES)
     with pytest.raises(UsageError, match="the step 'build' of products-5 is missing"):

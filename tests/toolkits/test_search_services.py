@@ -222,8 +222,10 @@ def test_dates_hosts_and_topics_are_computed() -> None:
     turn = FixedTurn()
     answer(tavily, turn, query="x", include_domains=["a.example", "*.b.example"])
     assert turn.asked == ["x site:a.example", "x site:b.example"]
-    answer(mcp, turn, query='"x y"', exact_match=False)
+    answer(mcp, turn, query='"x y"')
     assert turn.asked == [" x y "]
+    answer(mcp, turn, query='"x y"', exact_match=True)
+    assert turn.asked == ['"x y"']
     answer("exa-mcp/web_search_exa", turn, query="category:people Ada")
     assert turn.asked == ["Ada"]
 

@@ -3,7 +3,7 @@
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.engines.search.search_engine import NoPage, SearchEngine, SearchTurn
 from agentworld_sim.engines.search.search_results import SearchResult
-from agentworld_sim.engines.search.web_dirt import original_url
+from agentworld_sim.engines.search.web_dirt import address_of
 from agentworld_sim.engines.search.web_page import Cell, PageKind, WebPage
 
 __all__ = [
@@ -15,5 +15,5 @@ __all__ = [
     "SearchResult",
     "SearchTurn",
     "WebPage",
-    "original_url",
+    "address_of",
 ]

@@ -44,7 +44,7 @@ def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
         if arguments.get("topic", "general") != "general":
             advice.append("Try a general search using 'general' topic")
         return _nothing(f"search results found for '{arguments['query']}'", advice, "search")
-    nothing = {"follow_up_questions": None, "answer": None, "images": []}
+    nothing: dict[str, Any] = {"follow_up_questions": None, "answer": None, "images": []}
     query = {"query": arguments["query"]}
     return _json({**query, **nothing, "results": results, **_request_of(turn)})
 
@@ -139,7 +139,7 @@ def brave_web_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     start = count * max(0, min(arguments.get("offset", 0), 9))
     freshness: str = arguments.get("freshness") or ""
     since, _, until = freshness.partition("to") if "to" in freshness else ("", "", "")
-    fits = _dated(since or _since(turn, freshness), until)
+    fits = _page_filter(since or _since(turn, freshness), until)
     results = _search(turn, arguments["query"], start + count, fits)[start:]
     if not results:
         return Observation(text="No web results found", is_error=True)
@@ -170,7 +170,7 @@ def google_serper_results_json(turn: SearchTurn, arguments: Arguments) -> Observ
 def exa_search_results_json(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`ExaSearchResults` of langchain-exa: the response as its package writes it."""
     since, until = (arguments.get(f"{end}_published_date") or "" for end in ("start", "end"))
-    fits = _dated(since[:10], until[:10], arguments.get("exclude_domains"))
+    fits = _page_filter(since[:10], until[:10], arguments.get("exclude_domains"))
     hosts = arguments.get("include_domains") or ()
     limit = arguments.get("num_results", 10)
     blocks: list[str] = []
@@ -255,7 +255,7 @@ def _host(domain: str) -> str:
     return host_of(domain if "://" in domain else f"https://{domain.removeprefix('*.')}")
 
 
-def _dated(
+def _page_filter(
     since: str, until: str, without: Sequence[str] | None = None, kind: str = ""
 ) -> Callable[[WebPage], bool]:
     """Whether a page is of one of these days, the first and the last included, and of none of these hosts. A page that
@@ -302,9 +302,9 @@ def _tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, An
     since = arguments.get("start_date") or _since(turn, arguments.get("time_range"))
     kind = "news" if news else ""
     until = arguments.get("end_date") or ""
-    fits = _dated(since, until, arguments.get("exclude_domains"), kind)
+    fits = _page_filter(since, until, arguments.get("exclude_domains"), kind)
     query: str = arguments["query"]
-    if not arguments.get("exact_match", True):
+    if not arguments.get("exact_match"):
         query = query.replace('"', " ")
     limit = min(arguments.get("max_results") or 5, 20)
     results = _search(turn, query, limit, fits, arguments.get("include_domains") or ())

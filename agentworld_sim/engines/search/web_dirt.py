@@ -1,8 +1,8 @@
 """What makes a web less clean than its rows: results that do not help, the same page at other addresses, advertising,
 pages that say a fact otherwise, old versions of pages, and pages that must be paid for.
 
-The search engine obeys what a condition (`Conditions.web`) says of a call: objects with a `kind`. Those about pages have the
-`urls` and the world's `seed` too, so that a page is the same whenever it is opened.
+The search engine obeys what a condition (`Conditions.web`) says of a call: the kind of control and its own fields. Those about pages have
+their `addresses` and the world's `seed` too, so that a page is the same whenever it is opened.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import replace
 from datetime import date, timedelta
 from random import Random
 from typing import Any
+from urllib.parse import unquote
 
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.engines.search.search_results import SearchResult
 from agentworld_sim.engines.search.web_page import WebPage
 
 Dirt = Sequence[Mapping[str, Any]]
-
-_MIRRORS = ("?utm_source=newsletter", "?ref=home", "?amp=1")
-"""What is at the end of a page's further addresses. A site shows the same page for parameters that it does not know."""
 
 _SPAM_HOSTS = ("bestpicks-online.alt", "dealfinder-hub.alt", "toprated-guide.alt")
 _WORD = re.compile(r"\w+")
@@ -52,10 +50,11 @@ def results_with_dirt(
 ) -> list[SearchResult]:
     """What a search shows where pages have mirrors, and advertising stands among them; `show` makes a result of a page."""
     for one in dirt:
-        if one["kind"] == "duplicates":
-            ends = ("", *_MIRRORS[: one["copies"]])
+        if one["kind"] == "DuplicateResults":
+            # A site shows the same page for parameters that it does not know.
+            ends = ("", *(f"?ref={number + 1}" for number in range(one["copies"])))
             results = [replace(each, url=each.url + end) for each in results for end in ends]
-        elif one["kind"] == "spam" and results:
+        elif one["kind"] == "SpamResults" and results:
             random = Random(f"spam/{query}")
             results = results[: max(1, limit - one["pages"])]
             for number in range(one["pages"]):
@@ -65,10 +64,11 @@ def results_with_dirt(
     return results[:limit]
 
 
-def original_url(url: str) -> str:
-    """The address of which `url` is a mirror; itself for others."""
-    end = next((end for end in _MIRRORS if url.endswith(end)), "")
-    return url.removesuffix(end)
+def address_of(url: str) -> str:
+    """What all spellings of a page's address have in common, those of its mirrors too: host and path."""
+    address = re.split(r"[?#]", url.partition("://")[2] or url, maxsplit=1)[0]
+    host, _, path = address.partition("/")
+    return f"{host.lower().removeprefix('www.')}/{unquote(path).strip('/')}"
 
 
 def spam_page(url: str) -> WebPage | None:
@@ -77,16 +77,16 @@ def spam_page(url: str) -> WebPage | None:
     return _spam(host, path) if host in _SPAM_HOSTS and path else None
 
 
-def page_with_dirt(page: WebPage, url: str, dirt: Dirt) -> WebPage:
-    """A page as it is shown at `url`."""
+def page_with_dirt(page: WebPage, dirt: Dirt) -> WebPage:
+    """A page as it is shown."""
     for one in dirt:
-        if url not in one.get("urls", ()):
+        if address_of(page.url) not in one.get("addresses", ()):
             continue
-        if one["kind"] == "contradiction":
+        if one["kind"] == "Contradiction":
             page = _otherwise(page, one["facts"], one["seed"])
-        elif one["kind"] == "outdated":
+        elif one["kind"] == "OutdatedPage":
             page = _cached_copy(page, one["facts"], one["days"], one["seed"])
-        elif one["kind"] == "paywall":
+        elif one["kind"] == "Paywall":
             page = _behind_paywall(page, one["characters"])
     return page
 

@@ -23,7 +23,6 @@ from agentworld_graphs._interruption import interrupting
 from agentworld_graphs.ready._agent import Agent, Settings, agent_of
 from agentworld_graphs.ready.react import ReactSteps, Working
 from agentworld_sim import AgentworldError
-from agentworld_sim.episode import hand_in
 
 __all__ = ["build", "graph"]
 
@@ -52,11 +51,7 @@ class ResearchSteps(ReactSteps):
         return await self._ask(SEARCH, state, runtime)
 
     async def collect(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        update = await self._ask(COLLECT, state, runtime)
-        world = await self.who.world(state, Settings.of(runtime))
-        with interrupting():
-            here = await hand_in(world, update["messages"][-1].text, at=state.get("sim_ref"))
-        return {**update, "sim_ref": here}
+        return await self._ask(COLLECT, state, runtime)
 
     async def _ask(self, told: str, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
         asked = HumanMessage(told)

@@ -34,6 +34,9 @@ from tests.properties import examples
         ("2024-06-18", "18 June 2024"),
         ("2024-06-18", "2024-06-18"),
         ("2024-06-18", "in June 2024"),
+        ("2024-13-99", "no day: 2024-13-99"),
+        (20240618, "20,240,618 people"),
+        ("9" * 5000, "9" * 5000),
         ("Żółw", "ŻÓŁW"),
     ],
 )
@@ -47,6 +50,7 @@ def test_a_value_is_seen_in_any_of_its_written_forms(value: str | float, text: s
     [
         ("Axabril Works", "Axabril is at work"),
         (125, "12,500 people, 1250, 12.5"),
+        (0.5, "release 0.5.0"),
         ("2024-06-18", "June 18, 2025, and 2024"),
         ("on", "one"),
     ],
@@ -111,3 +115,7 @@ def _same(one: str, other: str) -> bool:
 def test_who_types_a_part_of_a_value_is_not_told_the_rest() -> None:
     assert Guard(["2024-06-18"], ["in June 2024"]).shows("Jun 18, 2024")
     assert Guard(["Ada Kolv"], ["A. Kolv"]).shows("Ada Kolv")
+    for typed in ("on 2002-05-05", "ADV-3561-C05", "5kg", "release 0.5.0"):
+        assert Guard([5], [typed]).shows("in 5 days")
+    assert Guard([0.5], ["release 0.5.0"]).shows("0.5 MB")
+    assert not Guard([5], ["what has (5) of them?"]).shows("in 5 days")
