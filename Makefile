@@ -179,7 +179,7 @@ $(LANGGRAPH_DEV)/.ready: tests/langgraph_dev/constraints.txt constraints.txt pyp
 	@echo "installing the LangGraph server (a minute, once) …"
 	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -c $< -c constraints.txt \
-		-e '.[graphs]' 'langgraph-cli[inmem]'
+		-e '.[fiction,graphs]' 'langgraph-cli[inmem]'
 	@touch $@
 
 test-servers: $(READY) $(SERVERS_READY) ## eight real MCP servers mirrored, the computed ones held to theirs (needs node)

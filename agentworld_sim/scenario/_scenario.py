@@ -28,6 +28,7 @@ from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._internet import Address, FictionSpec, PageSpec
 from agentworld_sim.scenario._sections import (
     AnswerSpec,
     ControlSpec,
@@ -163,6 +164,10 @@ class Scenario(Strict):
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
+    fiction: FictionSpec | None = None
+    """The fictional world whose pages the search tools find."""
+    pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
+    """Pages of its own that the search tools find, by their address."""
     routes: RoutesSpec = RoutesSpec.model_construct()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec.model_construct()
@@ -338,7 +343,7 @@ class Scenario(Strict):
         )
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
-        for name in ("tables", "operations", "answers"):
+        for name in ("tables", "operations", "answers", "fiction", "pages"):
             # A world without any keeps the name it had before there were any.
             if not content[name]:
                 del content[name]
