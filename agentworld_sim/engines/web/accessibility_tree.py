@@ -66,10 +66,10 @@ class AccessibilityTree:
         self._owner_of = {
             owned.index: owner for owner, elements in self._owned.items() for owned in elements
         }
-        self._focus = -1
+        self._focus = 0
         self._depth = 0
 
-    def build(self, root: Element, focus: Element | None, depth: int = 0) -> tuple[Part, ...]:
+    def build(self, root: Element, focus: Element, depth: int = 0) -> tuple[Part, ...]:
         """The tree from an element on.
 
         Args:
@@ -77,12 +77,10 @@ class AccessibilityTree:
             focus: The element in focus.
             depth: Levels that will be shown; all if 0.
         """
-        focus_number = -1 if focus is None else focus.index
-        if focus_number != self._focus:
-            for number in (focus_number, self._focus):
-                if number >= 0:
-                    self.forget(self.document.elements[number])
-            self._focus = focus_number
+        if focus.index != self._focus:
+            self.forget(focus)
+            self.forget(self.document.elements[self._focus])
+            self._focus = focus.index
         self._states.begin()
         kept, self._depth = self._pieces, depth
         if depth:
