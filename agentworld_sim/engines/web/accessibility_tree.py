@@ -286,13 +286,7 @@ class AccessibilityTree:
             child = node.children[0]
             if not isinstance(child, str) and _is_text_only(child):
                 node.children = child.children
-        if (
-            above.name
-            and is_generic
-            and not node.active
-            and not node.properties
-            and not node.marked_hidden
-        ):
+        if above.name and is_generic and node.is_bare:
             text = node.name
             if text:
                 text = "" if node.children else text
@@ -316,15 +310,9 @@ def _is_wrapper(node: AccessibilityNode) -> bool:
 
 
 def _is_text_only(node: AccessibilityNode) -> bool:
-    return (
-        node.role == "generic"
-        and not node.name
-        and not node.active
-        and not node.properties
-        and not node.marked_hidden
-        and len(node.children) == 1
-        and isinstance(node.children[0], str)
-    )
+    children = node.children
+    is_text = len(children) == 1 and isinstance(children[0], str)
+    return is_text and node.role == "generic" and not node.name and node.is_bare
 
 
 def _owned_elements(document: Document) -> Mapping[int, Sequence[Element]]:
