@@ -69,7 +69,7 @@ $(BROWSER)/.ready: tests/browser/constraints.txt
 	@touch $@
 
 test-snapshots: $(READY) $(SNAPSHOTS)/.ready ## snapshots beside those of the real Playwright in Chromium, on 213 pages of other people (needs npm)
-	$(BIN)/python -m pytest tests/snapshots $(PYTEST_ARGS)
+	$(BIN)/pytest tests/snapshots $(PYTEST_ARGS)
 
 record-snapshots: $(READY) $(SNAPSHOTS)/.ready ## ask Playwright again what the default tests hold our snapshots to
 	$(BIN)/python -m tests.snapshots.record

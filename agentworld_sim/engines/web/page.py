@@ -69,7 +69,7 @@ class Page:
         return self._kept_tree
 
     @property
-    def focus(self) -> Element | None:
+    def focus(self) -> Element:
         """The element in focus: the body if no other is."""
         if self.live.focus is not None:
             element = self.document.elements[self.live.focus]
