@@ -19,6 +19,7 @@ from agentworld_sim.world_records import Records, records_of
 
 if TYPE_CHECKING:
     from agentworld_sim.scenario import (
+        AnswerGoal,
         CommandGoal,
         FileGoal,
         Goal,
@@ -59,6 +60,7 @@ async def check_goals(world: World, *, at: WorldRef | None = None) -> list[GoalR
 
 async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
     from agentworld_sim.scenario import (
+        AnswerGoal,
         CommandGoal,
         FileGoal,
         NothingElseGoal,
@@ -91,6 +93,9 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
             f" besides {', '.join(goal.besides)}" if goal.besides else ""
         )
         reason = await _else_changed(world, goal, at)
+    elif isinstance(goal, AnswerGoal):
+        title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
+        reason = await _answer_problem(world, goal, at)
     else:
         title = f"{goal.unchanged}: unchanged"
         if isinstance(goal, UnchangedFilesGoal):
@@ -130,6 +135,19 @@ async def _record_problem(world: World, goal: RecordGoal, at: WorldRef) -> str:
         if not _has(now, goal.changed):
             return f"it says {_short(canonical_json(now))}"
     return ""
+
+
+async def _answer_problem(world: World, goal: AnswerGoal, at: WorldRef) -> str:
+    from agentworld_sim.engines.toolkits.answer import ANSWER
+    from agentworld_sim.fiction.answer_scores import score_answer
+
+    text = (await world.state(at)).values.get(ANSWER)
+    if text is None:
+        return "no answer was handed in"
+    score = score_answer(goal.gold(), text)
+    if score.success or score.item_f1 >= goal.at_least:
+        return ""
+    return score.note or f"its items have an F1 of {score.item_f1:.3f}, its rows {score.row_f1:.3f}"
 
 
 async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRef) -> str:

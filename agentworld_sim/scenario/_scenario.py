@@ -28,6 +28,7 @@ from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._internet import Address, FictionSpec, PageSpec
 from agentworld_sim.scenario._sections import (
     AnswerSpec,
     ControlSpec,
@@ -167,6 +168,10 @@ class Scenario(Strict):
     sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
     """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
     the world; `tables` may give them more `records`."""
+    fiction: FictionSpec | None = None
+    """The fictional world whose pages the search tools find."""
+    pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
+    """Pages of its own that the search tools find, by their address."""
     routes: RoutesSpec = RoutesSpec.model_construct()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec.model_construct()
@@ -376,7 +381,7 @@ class Scenario(Strict):
             else entry.model_dump(mode="json")
             for entry, site in self.site_uses()
         ]
-        for name in ("tables", "operations", "answers", "sites"):
+        for name in ("tables", "operations", "answers", "fiction", "pages", "sites"):
             # A world without any keeps the name it had before there were any.
             if not content[name]:
                 del content[name]
