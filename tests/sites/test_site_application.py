@@ -327,7 +327,7 @@ def test_whatever_is_sent_is_answered(
         ("http://notes.test/?page=2", "/?page=2"),
         ("http://other.test/x", "/"),
         ("http://[", "/"),
-        ("http://notes.test//other.test", "/"),
+        ("http://notes.test//other.test", "/other.test"),
         ("", "/"),
     ],
 )
