@@ -193,12 +193,15 @@ class Searcher:
         if column.label not in line:
             first = next(one for one in there.columns if one.references)
             others = self._lines(line[first.label].url, there, first)
-            line = next(
+            same = (
                 one
                 for one in others
                 if one[via.label].url == thing.url
                 and all(one[label] == cell for label, cell in line.items() if label in one)
             )
+            if (line := next(same, None)) is None:
+                # Pages that say one fact in two ways.
+                raise _NotFoundError
         return _read_value(column, line[column.label].text)
 
 

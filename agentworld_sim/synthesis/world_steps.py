@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self, cast
 
 from agentworld_sim.engines.search.page_index import PageIndex
@@ -77,10 +77,12 @@ def solve(recipe: FictionRecipe, earlier: Result) -> Result:
     from agentworld_sim.fiction.searcher import solves
 
     schema = read_family(recipe.family)
+    # Where pages contradict each other nobody can know which one is right: the proof is about their twins that agree.
+    consistent = replace(recipe, inconsistency=0.0)
     solved: list[bool] = []
     calls = 0
     for number, (question, kept) in enumerate(_with_data(recipe, earlier), 1):
-        with _Tools(recipe, number, kept) as tools:
+        with _Tools(consistent, number, kept) as tools:
             solved.append(solves(schema, question, tools.web_search, tools.web_extractor))
             calls += tools.calls
     counts = {"questions": len(solved), "solved": sum(solved), "calls": calls}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ def test_what_is_right_is_found_right_and_solved(questions: dict[str, Any]) -> N
     assert checked["counts"]["results"] > 100
     solved = world_steps.solve(RECIPE, questions)
     assert solved["solved"] == [True] * 3 and solved["counts"]["calls"] > 10
+
+
+def test_questions_about_inconsistent_worlds_are_proved_on_pages_that_agree() -> None:
+    recipe = replace(RECIPE, inconsistency=0.5)
+    asked = world_steps.questions(recipe, {}, count=2)
+    assert world_steps.solve(recipe, asked)["solved"] == [True] * 2
 
 
 def test_a_search_that_withholds_nothing_is_found_to_leak(

@@ -122,6 +122,9 @@ class PageIndex:
         self._db.execute("insert into page_words (page_words) values ('rebuild')")
         self._db.execute("insert into page_words (page_words) values ('optimize')")
 
+    def __len__(self) -> int:
+        return self._count
+
     @cached_property
     def _count(self) -> int:
         # The numbers are without gaps.
