@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -14,6 +15,9 @@ ColumnType = Literal["text", "integer", "number", "date", "boolean"]
 FictionKind = Literal["time_shifted", "long_tail", "private", "grounded"]
 """Why nobody can know the facts by heart: they lie in the future; they are details that nobody repeats; they are
 records of one house; or they only look like those of the real world, with its units and proportions."""
+
+_AN = re.compile(r"[aio]|e(?!u)|u(?!ni|s[aeiu])|hour|heir|honou?r")
+"""What words begin with that are spoken with a vowel first."""
 
 _STRICT: Any = {"extra": "forbid"}
 
@@ -69,6 +73,11 @@ class Table:
     """Columns whose values together occur once."""
     checks: Mapping[str, str] = field(default_factory=dict[str, str])
     """What holds in every row: in words, and as an SQL expression."""
+
+    @property
+    def a_noun(self) -> str:
+        """`a maker`, `an instrument`, `a unit`."""
+        return f"{'an' if _AN.match(self.noun[0]) else 'a'} {self.noun[0]}"
 
     def column(self, name: str) -> Column:
         return next(one for one in self.columns if one.name == name)

@@ -251,7 +251,7 @@ class _PageWriter:
             "official": entry.official,
             "forum": entry.forum,
             "variant": entry.variant,
-            "a_noun": f"{'an' if entry.table.noun[0][0] in 'aeiou' else 'a'} {entry.table.noun[0]}",
+            "a_noun": entry.table.a_noun,
         }
         yield from self._article(entry, names)
         if entry.news:

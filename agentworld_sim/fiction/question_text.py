@@ -123,21 +123,18 @@ def _filter(schema: FictionSchema, table: str, one: Filter) -> str:
         asks_of(schema, table, one.field)[one.comparison], _value_text(column, one.value)
     )
     for place in reversed(range(len(steps))):
-        noun = table_at(schema, table, steps[: place + 1]).noun[0]
-        a = "an" if noun[0] in "aeio" else "a"
+        a_noun = table_at(schema, table, steps[: place + 1]).a_noun
         way = table_at(schema, table, steps[:place]).column(steps[place])
-        says = _phrase(way.asks["equal"], f"{a} {noun} that {says}")
+        says = _phrase(way.asks["equal"], f"{a_noun} that {says}")
     return f"that {says}"
 
 
 def _rank(schema: FictionSchema, table: str, rank: Rank) -> str:
-    """`the highest number of offers`, `the latest date of "Launched"`."""
-    says, word = _header(schema, table, rank.by), "max" if rank.highest else "min"
-    if isinstance(rank.by, Aggregate):
-        return f"the {_WORDS[word]} {_small(says)}"
-    if column_of(schema, table, rank.by).type == "date":
-        return f'the {_WORDS_OF_DATES[word]} date of "{says}"'
-    return f'the {_WORDS[word]} value of "{says}"'
+    """`the highest number of offers`, `the latest launch date`."""
+    word = "max" if rank.highest else "min"
+    dates = isinstance(rank.by, FieldPath) and _column(schema, table, rank.by).type == "date"
+    words = _WORDS_OF_DATES if dates else _WORDS
+    return f"the {words[word]} {_small(_header(schema, table, rank.by))}"
 
 
 def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
@@ -147,7 +144,8 @@ def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
         for one in plan.values
         if not isinstance(one, Aggregate) or one.column
     }
-    found = [f"{name} is in {column.unit}." for name, column in columns.items() if column.unit]
+    units = [f"{name} in {column.unit}" for name, column in columns.items() if column.unit]
+    found = [f"Give {_both(units)}."] * bool(units)
     types = {column.type for column in columns.values()}
     found += ["Write dates as YYYY-MM-DD."] * ("date" in types)
     found += ["Write numbers as digits alone."] * bool({"integer", "number"} & types)
