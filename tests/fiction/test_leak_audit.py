@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings, strategies as st
