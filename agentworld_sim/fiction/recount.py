@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentworld_sim.fiction.fiction_schema import FictionSchema, Row
-from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan, Rows
+from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan, Rows, columns_on
 
 
 def recount(schema: FictionSchema, rows: Rows, plan: QueryPlan) -> list[tuple[Any, ...]] | None:
@@ -39,26 +39,20 @@ def recount(schema: FictionSchema, rows: Rows, plan: QueryPlan) -> list[tuple[An
 
 def value_of(schema: FictionSchema, rows: Rows, table: str, row: Row, field: FieldPath) -> Any:
     """A value that a row of `table` leads to; None where there is none."""
-    for step in field.steps:
-        if row[step] is None:
+    for column in columns_on(schema, table, field.steps):
+        if row[column.name] is None:
             return None
-        table = schema.table(table).column(step).references
-        row = rows[table][int(row[step]) - 1]
+        row = rows[column.references][int(row[column.name]) - 1]
     return row[field.column]
 
 
 def _numbers(rows: Rows, what: Aggregate) -> dict[Any, Any]:
     """By key of the row that others refer to."""
-    found: dict[Any, Any] = {}
+    found: dict[Any, list[Any]] = {}
     for row in rows[what.table]:
         key, one = row[what.via], 1 if what.function == "count" else row[what.column]
         if one is None:
             continue
-        before = found.get(key)
-        if before is None:
-            found[key] = one
-        elif what.function == "count":
-            found[key] = before + 1
-        else:
-            found[key] = max(before, one) if what.function == "max" else min(before, one)
-    return found
+        found.setdefault(key, []).append(one)
+    function = {"count": sum, "max": max, "min": min}[what.function]
+    return {key: function(values) for key, values in found.items()}
