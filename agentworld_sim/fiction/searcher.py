@@ -198,9 +198,11 @@ class Searcher:
                 if one[via.label].url == thing.url
                 and all(one[label] == cell for label, cell in line.items() if label in one)
             )
-            if (line := next(same, None)) is None:
+            found = next(same, None)
+            if found is None:
                 # Pages that say one fact in two ways.
                 raise _NotFoundError
+            line = found
         return _read_value(column, line[column.label].text)
 
 
