@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentworld_sim.fiction.fiction_schema import FictionSchema, Row
-from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan, Rows, columns_on
+from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan, Rows
 
 
 def recount(schema: FictionSchema, rows: Rows, plan: QueryPlan) -> list[tuple[Any, ...]] | None:
@@ -39,10 +39,11 @@ def recount(schema: FictionSchema, rows: Rows, plan: QueryPlan) -> list[tuple[An
 
 def value_of(schema: FictionSchema, rows: Rows, table: str, row: Row, field: FieldPath) -> Any:
     """A value that a row of `table` leads to; None where there is none."""
-    for column in columns_on(schema, table, field.steps):
-        if row[column.name] is None:
+    for step in field.steps:
+        if row[step] is None:
             return None
-        row = rows[column.references][int(row[column.name]) - 1]
+        table = schema.table(table).column(step).references
+        row = rows[table][int(row[step]) - 1]
     return row[field.column]
 
 
