@@ -16,9 +16,6 @@ FictionKind = Literal["time_shifted", "long_tail", "private", "grounded"]
 """Why nobody can know the facts by heart: they lie in the future; they are details that nobody repeats; they are
 records of one house; or they only look like those of the real world, with its units and proportions."""
 
-_AN = re.compile(r"[aio]|e(?!u)|u(?!ni|s[aeiu])|hour|heir|honou?r")
-"""What words begin with that are spoken with a vowel first."""
-
 _STRICT: Any = {"extra": "forbid"}
 
 
@@ -45,6 +42,10 @@ class Column:
     `at_most`: `was founded in {{ value }} or later`. A column without is never filtered by."""
     make: Make | None = None
     """How its values are drawn; none where rows come from elsewhere, or from the table's `given`."""
+
+
+_AN = re.compile(r"[aio]|e(?!u)|u(?!ni|s[aeiu])|hour|heir|honou?r")
+"""What words begin with that are spoken with a vowel first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
