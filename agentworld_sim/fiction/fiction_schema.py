@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -43,6 +44,10 @@ class Column:
     """How its values are drawn; none where rows come from elsewhere, or from the table's `given`."""
 
 
+_AN = re.compile(r"[aio]|e(?!u)|u(?!ni|s[aeiu])|hour|heir|honou?r")
+"""What words begin with that are spoken with a vowel first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One kind of thing, or of event."""
@@ -69,6 +74,11 @@ class Table:
     """Columns whose values together occur once."""
     checks: Mapping[str, str] = field(default_factory=dict[str, str])
     """What holds in every row: in words, and as an SQL expression."""
+
+    @property
+    def a_noun(self) -> str:
+        """`a maker`, `an instrument`, `a unit`."""
+        return f"{'an' if _AN.match(self.noun[0]) else 'a'} {self.noun[0]}"
 
     def column(self, name: str) -> Column:
         return next(one for one in self.columns if one.name == name)

@@ -244,15 +244,7 @@ class _PageWriter:
         )
 
     def _about(self, entry: _Entry) -> Iterator[WebPage]:
-        names = {
-            "title": entry.title,
-            "url": entry.url,
-            "news": entry.news,
-            "official": entry.official,
-            "forum": entry.forum,
-            "variant": entry.variant,
-            "a_noun": f"{'an' if entry.table.noun[0][0] in 'aeiou' else 'a'} {entry.table.noun[0]}",
-        }
+        names = {**vars(entry), "a_noun": entry.table.a_noun}
         yield from self._article(entry, names)
         if entry.news:
             yield self._news(entry, names)

@@ -26,6 +26,7 @@ from agentworld_sim.types.turns import Observation
 Arguments = Mapping[str, Any]
 
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "pd": 1, "pw": 7, "pm": 31, "py": 365}
+_BAD_REQUEST = Observation(text="{'error': Exception('Error 400: Bad Request')}")
 _LONGEST_QUERY = 400
 _MOST_URLS = 20
 _MOST_RESULTS = 100
@@ -34,7 +35,7 @@ _MOST_RESULTS = 100
 def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`TavilySearch` of langchain-tavily."""
     if _tavily_refusal(arguments):
-        return Observation(text="{'error': Exception('Error 400: Bad Request')}")
+        return _BAD_REQUEST
     results = _tavily_results(turn, arguments)
     if not results:
         tried = ("time_range", "include_domains", "exclude_domains")
@@ -53,7 +54,7 @@ def tavily_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`TavilyExtract` of langchain-tavily."""
     urls: list[str] = arguments["urls"]
     if not 0 < len(urls) <= _MOST_URLS:
-        return Observation(text="{'error': Exception('Error 400: Bad Request')}")
+        return _BAD_REQUEST
     pages = [(url, page_at(turn, url)) for url in urls]
     if not any(page for _, page in pages):
         depth = arguments.get("extract_depth", "basic") == "basic"
@@ -97,8 +98,7 @@ def tavily_mcp_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
 
 def duckduckgo_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`DuckDuckGoSearchRun` of langchain-community."""
-    snippets = [one.snippet for one in _search(turn, arguments["query"], 5)]
-    return Observation(text=" ".join(snippets) or "No good DuckDuckGo Search Result was found")
+    return _snippets(turn, arguments["query"], 5, "DuckDuckGo")
 
 
 def duckduckgo_results_json(turn: SearchTurn, arguments: Arguments) -> Observation:
@@ -151,8 +151,7 @@ def brave_web_search(turn: SearchTurn, arguments: Arguments) -> Observation:
 
 def google_serper(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`GoogleSerperRun` of langchain-community."""
-    snippets = [one.snippet for one in _search(turn, arguments["query"], 10)]
-    return Observation(text=" ".join(snippets) or "No good Google Search Result was found")
+    return _snippets(turn, arguments["query"], 10, "Google")
 
 
 def google_serper_results_json(turn: SearchTurn, arguments: Arguments) -> Observation:
@@ -233,6 +232,11 @@ def page_at(turn: SearchTurn, url: str) -> WebPage | None:
         return turn.page(url)
     except NoPage:
         return None
+
+
+def _snippets(turn: SearchTurn, query: str, limit: int, service: str) -> Observation:
+    text = " ".join(one.snippet for one in _search(turn, query, limit))
+    return Observation(text=text or f"No good {service} Search Result was found")
 
 
 def _search(
