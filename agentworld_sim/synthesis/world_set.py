@@ -20,6 +20,7 @@ from typing import Any, Literal
 from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.page_base import builder_hash
 from agentworld_sim.fiction.recipe import FictionRecipe
+from agentworld_sim.fiction.schema_files import family_title
 from agentworld_sim.types.json import canonical_json
 
 Step = Literal["build", "questions", "check", "solve"]
@@ -124,7 +125,7 @@ def recipes_of(
 
 def name_of(recipe: FictionRecipe) -> str:
     """The name of a world in its set."""
-    parts = [recipe.family, str(recipe.seed), "real" if recipe.names == "real" else ""]
+    parts = [family_title(recipe.family), str(recipe.seed), "real" if recipe.names == "real" else ""]
     return "-".join(one for one in parts if one)
 
 
@@ -190,7 +191,7 @@ def _origin_hash(folder: Path, recipe: FictionRecipe, step: Step) -> str:
     """A hash of the recipe, the release, and the bytes that the step before left."""
     before = BEFORE[step]
     earlier = _file(folder, recipe, before).read_bytes() if before else b""
-    given = canonical_json([asdict(recipe), builder_hash()]).encode()
+    given = canonical_json([asdict(recipe), builder_hash(recipe.family)]).encode()
     return hashlib.sha256(given + earlier).hexdigest()
 
 
