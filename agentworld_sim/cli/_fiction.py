@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from agentworld_sim.cli.command_options import (
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
+    from agentworld_sim.fiction.model_author import ModelAuthor
     from agentworld_sim.synthesis.world_set import Step, WorldSet
 
 FOUND_PROBLEMS = 4
@@ -50,7 +52,13 @@ def fiction() -> None:
     """
 
 
-file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def _new_file(context: click.Context, parameter: click.Parameter, file: Path) -> Path:
+    if file.suffix != ".yaml" or (file.exists() and str(file) != context.params.get("family")):
+        raise UsageError(f"{file} exists, or is no .yaml file. Name a new one: {file.stem}-2.yaml.")
+    return file
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path), callback=_new_file)
 
 
 @fiction.command()
@@ -61,26 +69,12 @@ file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=
 async def design(file: Path, about: str, model_choice: ModelChoice) -> None:
     """Have a model design a family and write rows of its things: FILE.yaml, for `--family` and scenarios.
 
-    The family is tried before it is kept: every rule holds in its worlds, and questions can be asked. What the model
-    wrote is remembered, so that a design that was interrupted goes on.
+    The family is tried before it is kept: every rule holds in its worlds, and questions can be asked.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from agentworld_sim.fiction.model_author import ModelAuthor
     from agentworld_sim.fiction.world_design import design_family
 
-    if file.suffix != ".yaml" or file.exists():
-        raise UsageError(f"{file} exists, or is no .yaml file. Name a new one: {file.stem}-2.yaml.")
-    model = model_choice.require()
-    try:
-        with Progress(console=Console(stderr=True)) as progress:
-            bar = progress.add_task("tables", total=None)
-            data, refused = await design_family(
-                file.stem, about, ModelAuthor(model), lambda: progress.advance(bar)
-            )
-    finally:
-        await model.close()
+    async with _author(model_choice, "tables") as (author, done):
+        data, refused = await design_family(file.stem, about, author, done)
     _write_family(file, data)
     for problem in refused:
         click.echo(f"left out: {problem}", err=True)
@@ -89,7 +83,7 @@ async def design(file: Path, about: str, model_choice: ModelChoice) -> None:
 
 
 @fiction.command()
-@click.argument("family")
+@click.argument("family", is_eager=True)
 @file_argument
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Its world.")
 @click.option(
@@ -100,41 +94,44 @@ async def design(file: Path, about: str, model_choice: ModelChoice) -> None:
 async def write(family: str, file: Path, seed: int, rows: int, model_choice: ModelChoice) -> None:
     """Have a model write the pages of one world of FAMILY, a name or a file: FILE.yaml is the family with the texts.
 
-    A text is kept if its numbers, dates, names and links are those of the page. What the model wrote is remembered, so
-    that a writing that was interrupted goes on.
+    A text is kept if its numbers, dates, names and links are those of the page.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
     from agentworld_sim.fiction.fiction import Fiction
-    from agentworld_sim.fiction.model_author import ModelAuthor
     from agentworld_sim.fiction.page_author import KINDS, write_texts
     from agentworld_sim.fiction.pages import fiction_pages
     from agentworld_sim.fiction.recipe import FictionRecipe
     from agentworld_sim.fiction.schema_files import family_data, read_schema
 
     data = family_data(family)
-    if file.suffix != ".yaml" or (file.exists() and str(file) != family):
-        raise UsageError(f"{file} exists, or is no .yaml file. Name a new one: {file.stem}-2.yaml.")
-    earlier = data.pop("texts", {})
-    fiction = Fiction.generate(
-        FictionRecipe(family=family, seed=seed, rows=rows), read_schema(data)
-    )
+    texts = data.pop("texts", {})
+    recipe = FictionRecipe(family=family, seed=seed, rows=rows)
+    fiction = Fiction.generate(recipe, read_schema(data))
     pages = [page for page in fiction_pages(fiction) if page.kind in KINDS]
+    async with _author(model_choice, "pages", len(pages)) as (author, done):
+        found, left = await write_texts(fiction, pages, author, done)
+    merged = {url: {**texts.get(url, {}), **some} for url, some in found.items()}
+    _write_family(file, {**data, "texts": {**texts, **merged}})
+    count = sum(map(len, found.values()))
+    click.echo(f"{file}: {count:,} sentences of {len(pages):,} pages; {left:,} stay as they were")
+
+
+@asynccontextmanager
+async def _author(
+    model_choice: ModelChoice, what: str, total: int | None = None
+) -> AsyncGenerator[tuple[ModelAuthor, Callable[[], None]]]:
+    """A model that writes, and what shows its progress."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from agentworld_sim.fiction.model_author import ModelAuthor
+
     model = model_choice.require()
     try:
         with Progress(console=Console(stderr=True)) as progress:
-            bar = progress.add_task("pages", total=len(pages))
-            texts, left = await write_texts(
-                fiction, pages, ModelAuthor(model), lambda: progress.advance(bar)
-            )
+            bar = progress.add_task(what, total=total)
+            yield ModelAuthor(model), lambda: progress.advance(bar)
     finally:
         await model.close()
-    for url, sentences in texts.items():
-        earlier[url] = {**earlier.get(url, {}), **sentences}
-    _write_family(file, {**data, "texts": earlier})
-    count = sum(map(len, texts.values()))
-    click.echo(f"{file}: {count:,} sentences of {len(pages):,} pages; {left:,} stay as they were")
 
 
 def _write_family(file: Path, data: Mapping[str, Any]) -> None:
@@ -199,6 +196,7 @@ def build(
     from agentworld_sim.fiction.schema_files import family_names, read_family
     from agentworld_sim.synthesis.world_set import WorldSet, recipes_of
 
+    families = [str(Path(one).resolve()) if one.endswith(".yaml") else one for one in families]
     for family in families:
         read_family(family)
     recipes = recipes_of(families or family_names(), worlds, seed, **fields)

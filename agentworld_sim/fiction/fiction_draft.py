@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
 from random import Random
 
 from agentworld_sim.errors import UsageError
@@ -16,6 +17,10 @@ from agentworld_sim.fiction.value_draws import DraftRow, ValueDraws
 
 DRAWS = 60
 """How often a row is drawn before the schema counts as one that cannot be satisfied."""
+
+MAX_STEPS = 1_000
+"""Of the virtual machine of SQLite, in millions, for a small world: some ten seconds. One of 50,000 rows takes 330 at
+most, and may take six times as many as a small one."""
 
 _SQL_TYPES = {
     "text": "text",
@@ -118,6 +123,8 @@ class FictionDraft:
             connection.executescript(
                 "pragma foreign_keys = on; begin; pragma defer_foreign_keys = on"
             )
+            steps, most = count(), MAX_STEPS + self._recipe.rows // 10
+            connection.set_progress_handler(lambda: next(steps) > most, 1_000_000)
             create_tables(connection, self._schema, draft=True)
             counts = row_counts(self._schema, self._recipe.rows)
             for table in self._schema.tables:

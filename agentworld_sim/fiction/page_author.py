@@ -55,9 +55,11 @@ async def write_texts(
 
         given = {"kind": page.kind, "title": page.title, "sentences": sentences}
         texts = {"type": "array", "items": {"type": "string"}, "minItems": len(sentences), "maxItems": len(sentences)}  # fmt: skip
-        await author.write(TASK, {"url": page.url, **given}, closed_object(sentences=texts), read)
+        kept, _ = await author.write(
+            TASK, {"url": page.url, **given}, closed_object(sentences=texts), read
+        )
         done()
-        return page.url, good, len(sentences) - len(good)
+        return page.url, kept or {}, len(sentences) - len(kept or {})
 
     tasks = [asyncio.ensure_future(write(page)) for page in pages if page.kind in KINDS]
     try:

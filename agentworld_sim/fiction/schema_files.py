@@ -11,9 +11,10 @@ from datetime import date
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.extras import require
 from agentworld_sim.fiction.fiction_draft import create_tables
 from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.makes import (
@@ -85,12 +86,8 @@ def family_data(name: str) -> dict[str, Any]:
         raise UsageError(f"the family {name!r} is no YAML: {error}.") from None
     if not isinstance(data, dict):
         raise UsageError(f"the family {name!r} is no mapping with `about` and `tables`.")
-    return {"name": family_title(name)} | cast("dict[str, Any]", data)
-
-
-def family_title(name: str) -> str:
-    """What a family is called where its file does not matter."""
-    return Path(name).stem
+    # Through JSON: keys that YAML takes for numbers, dates or nothing are texts.
+    return {"name": Path(name).stem} | json.loads(json.dumps(data, default=str))
 
 
 def read_family(name: str) -> FictionSchema:
@@ -211,6 +208,7 @@ def _no(kind: str, name: str, known: Iterable[str]) -> str:
 
 def _column_problems(table: str, column: Column, tables: Tables) -> Iterator[str]:
     make = column.make
+    yield from filter(None, map(_template_problem, (*column.says, *column.asks.values())))
     for comparison in column.asks:
         if comparison not in _COMPARISONS:
             yield f"asks: {_no('comparison', comparison, _COMPARISONS)}"
@@ -287,13 +285,21 @@ def _row_problems(table: Table, schema: FictionSchema) -> Iterator[str]:
                     for one in (other.rows[: number - 1] if other is table else other.rows)
                 ]
                 if value not in titles:
-                    yield f"{where}: no row of {other.name!r} that is written before has the title {value!r}. There are: {titles}."
-            elif isinstance(value, str) != (column.type in ("text", "date")) or not _fits(
-                value, column.type
-            ):
+                    yield f"{where}: no row of {column.references!r} before it has the title {value!r}; these have one: {titles}."
+            elif not (_fits(value, column.type) and isinstance(value, str) == (column.type in ("text", "date"))):  # fmt: skip
                 yield f"{where}: {value!r} is not of the type {column.type}."
             elif isinstance(column.make, OneOf) and str(value) not in map(str, column.make.one_of):
                 yield f"{where}: {value!r} is none of {list(column.make.one_of)}."
+
+
+@cache
+def _template_problem(text: str) -> str:
+    jinja = require("jinja2", extra="fiction")
+    try:
+        jinja.Environment().parse(text)
+    except jinja.TemplateError as error:
+        return f"{error}, in: {text!r}."
+    return ""
 
 
 def _fits(value: object, type: str) -> bool:

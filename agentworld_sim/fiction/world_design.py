@@ -45,7 +45,7 @@ queries, and nothing that depends on the time at which it is run."""
 POPULATE = """You write rows of one table of a fictional world. You are given the family, the table, and how many rows to write.
 All names are invented: nothing that exists. Reply with JSON: {"rows": [{column: value, …}, …]}. A date is YYYY-MM-DD, a
 boolean 0 or 1; a column that refers to a table takes a title of one of its rows that are written. Rows keep to the checks
-and rules of the family, together with each other."""
+and rules of the family, together with each other. If some are refused, write those again and no others."""
 
 
 async def design_family(
@@ -75,7 +75,7 @@ async def design_family(
     given = {"about": about, "an example, about something else": example}
     data, problems = await author.write(DESIGN, given, _design_schema(), read)
     if data is None:
-        raise _unusable(f"a family about {about!r}", problems)
+        raise _unusable(f"family about {about!r}", problems)
     done()
     refused: list[str] = []
     for place, table in enumerate(read_schema(data).tables):
@@ -105,13 +105,11 @@ async def _write_rows(
                 problems.append(f"{json.dumps(row, ensure_ascii=False)}: {problem}")
             else:
                 rows.append(row)
-        if problems:
-            problems.append(f"The other {len(rows)} rows are taken. Write these alone.")
         return rows or None, problems
 
     given = {"family": data, "table": table.name, "rows": wanted}
     written, problems = await author.write(POPULATE, given, _rows_schema(table, schema), read)
-    return written or [], problems[:-1] if written else problems
+    return written or [], problems
 
 
 def _problem(data: Mapping[str, Any], recipe: FictionRecipe, questions: int = 0) -> str:
@@ -157,14 +155,11 @@ def _rows_schema(table: Table, schema: FictionSchema) -> Mapping[str, Any]:
     columns = [
         one
         for one in table.columns
-        if not isinstance(one.make, Sql) and _can_be_written(one, schema)
+        if not isinstance(one.make, Sql)
+        and (not one.references or schema.table(one.references).title)
     ]
     row = closed_object(**{column.name: _value_schema(column) for column in columns})
     return closed_object(rows={"type": "array", "minItems": 1, "items": row})
-
-
-def _can_be_written(column: Column, schema: FictionSchema) -> bool:
-    return not column.references or bool(schema.table(column.references).title)
 
 
 def _value_schema(column: Column) -> Mapping[str, Any]:

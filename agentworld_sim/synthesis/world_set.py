@@ -20,7 +20,6 @@ from typing import Any, Literal
 from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.page_base import builder_hash
 from agentworld_sim.fiction.recipe import FictionRecipe
-from agentworld_sim.fiction.schema_files import family_title
 from agentworld_sim.types.json import canonical_json
 
 Step = Literal["build", "questions", "check", "solve"]
@@ -125,7 +124,7 @@ def recipes_of(
 
 def name_of(recipe: FictionRecipe) -> str:
     """The name of a world in its set."""
-    parts = [family_title(recipe.family), str(recipe.seed), "real" if recipe.names == "real" else ""]
+    parts = [Path(recipe.family).stem, str(recipe.seed), "real" if recipe.names == "real" else ""]
     return "-".join(one for one in parts if one)
 
 
