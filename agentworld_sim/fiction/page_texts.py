@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -96,14 +97,24 @@ def sentence_problem(old: str, new: str, title: str, known: frozenset[str]) -> s
             continue
         if number is not None or small in _MORE_NUMBERS | _MONTHS or not (plain or opens):
             return f"{exact!r} is not in what you were given."
+    more = _numbers(after) - _numbers(before) - _numbers(named)
+    if more:
+        return f"{min(more)!r} is in it more often than in what you were given."
     values = _values(before, known)
     if more := _values(after, known) - values - _values(named, known):
         return f"{min(more)!r} is not in what you were given."
     facts = {word.casefold() for word, begins, exact in before if not (exact.islower() or begins)}
     facts |= {word for word in given if any(sign.isdigit() for sign in word)}
     said = {word.casefold() for word, _, _ in after}
-    lost = (facts - free - said) | (values - _values(named, known) - _values(after, known))
+    gone = values - _values(after, known)
+    # A name may be left out whole, and not in part.
+    lost = (facts - free - said) | (gone - _values(named, known))
+    lost |= {value for value in gone if said & set(value.split()) - _OPENINGS}
     return f"{min(lost)!r} is missing." if lost else ""
+
+
+def _numbers(tokens: list[tuple[str, bool, str]]) -> Counter[str]:
+    return Counter(word for word, _, _ in tokens if any(sign.isdigit() for sign in word))
 
 
 def _values(tokens: list[tuple[str, bool, str]], known: frozenset[str]) -> set[str]:

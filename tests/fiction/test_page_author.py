@@ -22,7 +22,7 @@ from tests.fiction.authors import given, scripted_author
 from tests.fiction.worlds import world
 
 FICTION = world(rows=60)
-KNOWN = known_values(FICTION)
+KNOWN = known_values(FICTION) | {"orvane works"}
 PAGES = [page for page in fiction_pages(FICTION) if page.kind in KINDS][:12]
 OLD = "Orvane Works was founded on June 18, 2024 and has 12,500 people."
 
@@ -69,6 +69,8 @@ SAME = "Orvane Works was founded on June 18, 2024; it has 12,500 people."
         ("people", "torch people"),
         ("people", "people ٤٢"),
         ("on June 18, 2024", "some day"),
+        ("12,500 people", "12,500 people since 2024"),
+        ("Orvane Works", "Orvane"),
     ],
 )
 def test_a_sentence_with_another_number_date_name_or_link_is_refused(old: str, new: str) -> None:

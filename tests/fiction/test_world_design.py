@@ -152,7 +152,7 @@ def test_a_rule_that_compares_all_with_all_is_ended(monkeypatch: pytest.MonkeyPa
     }
     schema = read_schema(FAMILY | {"name": "wares", "rules": [rule]})
     with pytest.raises(UsageError, match="rule 'all': interrupted"):
-        Fiction.generate(FictionRecipe(family="wares", rows=1000), schema)
+        Fiction.generate(FictionRecipe(family="wares", rows=4000), schema)
 
 
 @pytest.mark.parametrize("never", NEVER)
