@@ -16,7 +16,6 @@ from agentworld_sim.imagination.reply_validation import loop_watch
 from agentworld_sim.imagination.world_model import DEFAULT_CONTEXT_TOKENS, WorldModel
 from agentworld_sim.llm.chat import ChatMessage, ChatRequest
 from agentworld_sim.ports.blocking import off_loop
-from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.store.home import cache_home
 from agentworld_sim.types.json import canonical_json
 
@@ -43,8 +42,8 @@ class ModelAuthor:
         Args:
             task: What it shall do.
             about: What it is given.
-            schema: What its reply must fit.
-            read: Judges a reply; called off the event loop.
+            schema: What its reply must fit, where the server can enforce it.
+            read: Judges a reply, which may be any JSON; called off the event loop.
 
         Raises:
             ModelFailure: the server does not answer, or refuses.
@@ -60,7 +59,7 @@ class ModelAuthor:
         )
         given = [name, task, about, schema, code_hash()]
         key = hashlib.sha256(canonical_json(given).encode()).hexdigest()
-        if (kept := await off_loop(lambda: self._kept(key), brief=False)) is not None:
+        if (kept := await off_loop(lambda: self._find(key), brief=False)) is not None:
             return kept, []
         messages, value, problems = begin, None, list[str]()
         for attempt in range(ROUNDS):
@@ -75,8 +74,6 @@ class ModelAuthor:
             reply = await model.client.ask(request, watch=loop_watch())
             try:
                 data = json.loads(parse_reply(reply.content, enforced=reply.enforced).text)
-                if problem := schema_problem(schema, data):
-                    raise ValueError(problem)
             except ValueError as error:
                 problems = [f"it is not the JSON that was asked for: {error}"]
             else:
@@ -102,7 +99,7 @@ class ModelAuthor:
                 " (AGENTWORLD_HOME), or remove the file."
             ) from error
 
-    def _kept(self, key: str) -> Any:
+    def _find(self, key: str) -> Any:
         with self._database() as connection:
             row = connection.execute("select value from written where key = ?", [key]).fetchone()
         return row and json.loads(row[0])

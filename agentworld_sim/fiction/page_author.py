@@ -11,6 +11,7 @@ from agentworld_sim.engines.search import WebPage
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.model_author import ModelAuthor
 from agentworld_sim.fiction.page_texts import known_values, prose_lines, sentence_problem
+from agentworld_sim.schema.validate import schema_problem
 
 KINDS = ("encyclopaedia", "news", "forum")
 """Pages that have prose."""
@@ -45,6 +46,8 @@ async def write_texts(
         good: dict[str, str] = {}
 
         def read(data: Any) -> tuple[Any, list[str]]:
+            if problem := schema_problem(schema, data):
+                return good or None, [problem]
             problems: list[str] = []
             for old, new in zip(sentences, data["sentences"], strict=True):
                 if problem := sentence_problem(old, new, page.title, known):
@@ -55,9 +58,8 @@ async def write_texts(
 
         given = {"kind": page.kind, "title": page.title, "sentences": sentences}
         texts = {"type": "array", "items": {"type": "string"}, "minItems": len(sentences), "maxItems": len(sentences)}  # fmt: skip
-        kept, _ = await author.write(
-            TASK, {"url": page.url, **given}, closed_object(sentences=texts), read
-        )
+        schema = closed_object(sentences=texts)
+        kept, _ = await author.write(TASK, {"url": page.url, **given}, schema, read)
         done()
         return page.url, kept or {}, len(sentences) - len(kept or {})
 

@@ -117,11 +117,11 @@ def _numbers(tokens: list[tuple[str, bool, str]]) -> Counter[str]:
     return Counter(word for word, _, _ in tokens if any(sign.isdigit() for sign in word))
 
 
-def _values(tokens: list[tuple[str, bool, str]], known: frozenset[str]) -> set[str]:
+def _values(tokens: list[tuple[str, bool, str]], known: frozenset[str]) -> frozenset[str]:
     """Texts of cells that stand in a sentence."""
     words = [word.casefold() for word, _, _ in tokens]
     runs = (" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, min(start + 7, len(words) + 1)))  # fmt: skip
-    return known.intersection(runs)
+    return known & set(runs)
 
 
 def _tokens(text: str) -> list[tuple[str, bool, str]]:

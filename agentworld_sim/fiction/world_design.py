@@ -19,6 +19,8 @@ from agentworld_sim.fiction.name_grammar import name_kinds
 from agentworld_sim.fiction.pages import fiction_pages
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.schema_files import family_data, read_schema
+from agentworld_sim.ports.blocking import off_loop
+from agentworld_sim.schema.validate import schema_problem
 
 EXAMPLE = "products"
 """The family that a designer is shown."""
@@ -65,6 +67,8 @@ async def design_family(
     """
 
     def read(data: Any) -> tuple[Any, list[str]]:
+        if problem := schema_problem(_design_schema(), data):
+            return None, [problem]
         data = {**data, "name": name}
         if "recursive" in json.dumps(data).lower():
             return None, ["there is a recursive query, which may never end."]
@@ -85,6 +89,11 @@ async def design_family(
                 raise _unusable(f"rows of the table {table.name!r}", problems)
             data, refused = _with_rows(data, place, rows), refused + problems
         done()
+    problem = await off_loop(
+        lambda: _problem(data, FictionRecipe(family=name), QUESTIONS), brief=False
+    )
+    if problem:
+        raise _unusable(f"family about {about!r} and rows", [problem])
     return data, refused
 
 
@@ -95,12 +104,16 @@ async def _write_rows(
     table = schema.tables[place]
     wanted = min(ROWS, row_counts(schema, FictionRecipe(family=schema.name).rows)[table.name])
     rows: list[Any] = []
+    one_row = _row_schema(table, schema)
 
     def read(reply: Any) -> tuple[Any, list[str]]:
+        if problem := schema_problem(_rows_schema({}), reply):
+            return rows or None, [problem]
         problems: list[str] = []
         recipe = FictionRecipe(family=schema.name, rows=TRIAL_ROWS)
         for row in reply["rows"][: wanted - len(rows)]:
-            problem = _problem(_with_rows(data, place, [*rows, row]), recipe)
+            problem = schema_problem(one_row, row)
+            problem = problem or _problem(_with_rows(data, place, [*rows, row]), recipe)
             if problem:
                 problems.append(f"{json.dumps(row, ensure_ascii=False)}: {problem}")
             else:
@@ -108,7 +121,7 @@ async def _write_rows(
         return rows or None, problems
 
     given = {"family": data, "table": table.name, "rows": wanted}
-    written, problems = await author.write(POPULATE, given, _rows_schema(table, schema), read)
+    written, problems = await author.write(POPULATE, given, _rows_schema(one_row), read)
     return written or [], problems
 
 
@@ -151,15 +164,19 @@ def _design_schema() -> Mapping[str, Any]:
     return schema
 
 
-def _rows_schema(table: Table, schema: FictionSchema) -> Mapping[str, Any]:
+def _rows_schema(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return closed_object(rows={"type": "array", "minItems": 1, "items": row})
+
+
+def _row_schema(table: Table, schema: FictionSchema) -> Mapping[str, Any]:
+    """What a row has: all but what is computed, or refers to rows that nobody wrote."""
     columns = [
         one
         for one in table.columns
         if not isinstance(one.make, Sql)
-        and (not one.references or schema.table(one.references).title)
+        and (one.references in ("", table.name) or schema.table(one.references).rows)
     ]
-    row = closed_object(**{column.name: _value_schema(column) for column in columns})
-    return closed_object(rows={"type": "array", "minItems": 1, "items": row})
+    return closed_object(**{column.name: _value_schema(column) for column in columns})
 
 
 def _value_schema(column: Column) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ async def test_pages_are_written_once_and_say_what_they_said() -> None:
     ]
 
 
-LIES = {
+LIES: dict[str, Callable[[str], str]] = {
     "a number": lambda text: f"{text} It has 4711 of them.",
     "a name": lambda text: f"{text} Quorvath Dralmejarr said so.",
     "a name at the beginning": lambda text: f"Zemquonia knows: {text}",
