@@ -195,9 +195,9 @@ class FictionDraft:
         self, connection: sqlite3.Connection, table: Table, row: DraftRow, refusal: str = ""
     ) -> None:
         """Draws all of a row but its name and what is given or written, until the constraints of its table take it."""
-        key = row[table.key]
+        key: int = row[table.key]
         connection.execute(f"delete from {table.name} where {table.key} = ?", (key,))
-        written: Row = table.rows[key - 1] if key <= len(table.rows) else {}
+        written = table.rows[key - 1] if key <= len(table.rows) else {}
         for attempt in range(self._attempts.get((table.name, key), 0), DRAWS):
             self._attempts[table.name, key] = attempt + 1
             chance = Random(f"{self._recipe.seed}/{self._schema.name}/{table.name}/{key}/{attempt}")

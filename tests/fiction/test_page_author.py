@@ -7,20 +7,24 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given as given_values, settings, strategies as st
 
 from agentworld_sim.engines.search import WebPage
 from agentworld_sim.errors import ModelFailure
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.model_author import ROUNDS
+from agentworld_sim.fiction.name_grammar import draw_names
 from agentworld_sim.fiction.page_author import KINDS, write_texts
-from agentworld_sim.fiction.page_texts import known_values, sentence_problem
+from agentworld_sim.fiction.page_texts import known_values, prose_lines, sentence_problem
 from agentworld_sim.fiction.pages import fiction_pages
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest
 from tests.fiction.authors import given, scripted_author
 from tests.fiction.worlds import world
+from tests.properties import examples
 
 FICTION = world(rows=60)
 KNOWN = known_values(FICTION) | {"orvane works"}
@@ -77,6 +81,27 @@ SAME = "Orvane Works was founded on June 18, 2024; it has 12,500 people."
 def test_a_sentence_with_another_number_date_name_or_link_is_refused(old: str, new: str) -> None:
     assert sentence_problem(OLD, SAME, "Orvane Works", KNOWN) == ""
     assert sentence_problem(OLD, SAME.replace(old, new), "Orvane Works", KNOWN)
+
+
+SENTENCES = [(page.title, one) for page in PAGES for _, some in prose_lines(page) for one in some]
+
+
+@settings(max_examples=examples(150))
+@given_values(
+    st.sampled_from(SENTENCES),
+    st.sampled_from(
+        [*draw_names("person", "invented", 50, Random(5)), "4711", "0.77", "seventy", "Élan"]
+    ),
+    st.integers(0, 30),
+)
+def test_what_the_page_does_not_say_is_found_at_every_place(
+    sentence: tuple[str, str], more: str, place: int
+) -> None:
+    title, old = sentence
+    assert sentence_problem(old, old, title, KNOWN) == ""
+    words = old.split(" ")
+    words.insert(min(place, len(words)), more)
+    assert sentence_problem(old, " ".join(words), title, KNOWN)
 
 
 def reworded(request: ModelRequest) -> str:
