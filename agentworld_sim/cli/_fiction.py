@@ -83,73 +83,6 @@ async def design(file: Path, about: str, model_choice: ModelChoice) -> None:
 
 
 @fiction.command()
-@click.argument("family", is_eager=True)
-@file_argument
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Its world.")
-@click.option(
-    "--rows", type=click.IntRange(50, 50_000), default=400, show_default=True, help="Of the world."
-)
-@model_options
-@asynchronous
-async def write(family: str, file: Path, seed: int, rows: int, model_choice: ModelChoice) -> None:
-    """Have a model write the pages of one world of FAMILY, a name or a file: FILE.yaml is the family with the texts.
-
-    A text is kept if its numbers, dates, names and links are those of the page.
-    """
-    from agentworld_sim.fiction.fiction import Fiction
-    from agentworld_sim.fiction.page_author import KINDS, write_texts
-    from agentworld_sim.fiction.pages import fiction_pages
-    from agentworld_sim.fiction.recipe import FictionRecipe
-    from agentworld_sim.fiction.schema_files import family_data, read_schema
-
-    data = family_data(family)
-    texts = data.pop("texts", {})
-    recipe = FictionRecipe(family=family, seed=seed, rows=rows)
-    fiction = Fiction.generate(recipe, read_schema(data))
-    pages = [page for page in fiction_pages(fiction) if page.kind in KINDS]
-    async with _author(model_choice, "pages", len(pages)) as (author, done):
-        found, left = await write_texts(fiction, pages, author, done)
-    merged = {url: {**texts.get(url, {}), **some} for url, some in found.items()}
-    _write_family(file, {**data, "texts": {**texts, **merged}})
-    count = sum(map(len, found.values()))
-    click.echo(f"{file}: {count:,} sentences of {len(pages):,} pages; {left:,} stay as they were")
-
-
-@asynccontextmanager
-async def _author(
-    model_choice: ModelChoice, what: str, total: int | None = None
-) -> AsyncGenerator[tuple[ModelAuthor, Callable[[], None]]]:
-    """A model that writes, and what shows its progress."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from agentworld_sim.fiction.model_author import ModelAuthor
-
-    model = model_choice.require()
-    try:
-        with Progress(console=Console(stderr=True)) as progress:
-            bar = progress.add_task(what, total=total)
-            yield ModelAuthor(model), lambda: progress.advance(bar)
-    finally:
-        await model.close()
-
-
-def _write_family(file: Path, data: Mapping[str, Any]) -> None:
-    import yaml
-
-    part = file.with_suffix(f".{os.getpid()}.part")
-    try:
-        part.write_text(
-            yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120), "utf-8"
-        )
-        part.replace(file)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@fiction.command()
 @folder_argument
 @click.option(
     "--family", "families", multiple=True, metavar="NAME|FILE", help="One of them; all by default."
@@ -204,6 +137,39 @@ def build(
 
 
 @fiction.command()
+@click.argument("family", is_eager=True)
+@file_argument
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Its world.")
+@click.option(
+    "--rows", type=click.IntRange(50, 50_000), default=400, show_default=True, help="Of the world."
+)
+@model_options
+@asynchronous
+async def write(family: str, file: Path, seed: int, rows: int, model_choice: ModelChoice) -> None:
+    """Have a model write the pages of one world of FAMILY, a name or a file: FILE.yaml is the family with the texts.
+
+    A text is kept if its numbers, dates, names and links are those of the page.
+    """
+    from agentworld_sim.fiction.fiction import Fiction
+    from agentworld_sim.fiction.page_author import KINDS, write_texts
+    from agentworld_sim.fiction.pages import fiction_pages
+    from agentworld_sim.fiction.recipe import FictionRecipe
+    from agentworld_sim.fiction.schema_files import family_data, read_schema
+
+    data = family_data(family)
+    texts = data.pop("texts", {})
+    recipe = FictionRecipe(family=family, seed=seed, rows=rows)
+    fiction = Fiction.generate(recipe, read_schema(data))
+    pages = [page for page in fiction_pages(fiction) if page.kind in KINDS]
+    async with _author(model_choice, "pages", len(pages)) as (author, done):
+        found, left = await write_texts(fiction, pages, author, done)
+    merged = {url: {**texts.get(url, {}), **some} for url, some in found.items()}
+    _write_family(file, {**data, "texts": {**texts, **merged}})
+    count = sum(map(len, found.values()))
+    click.echo(f"{file}: {count:,} sentences of {len(pages):,} pages; {left:,} stay as they were")
+
+
+@fiction.command()
 @folder_argument
 @click.option(
     "--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="For each world."
@@ -251,6 +217,40 @@ def export(folder: Path, output: Path) -> None:
     from agentworld_sim.synthesis.world_set import WorldSet
 
     click.echo(f"{output}: {write_export(WorldSet.open(folder), output):,} questions")
+
+
+@asynccontextmanager
+async def _author(
+    model_choice: ModelChoice, what: str, total: int | None = None
+) -> AsyncGenerator[tuple[ModelAuthor, Callable[[], None]]]:
+    """A model that writes, and what shows its progress."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from agentworld_sim.fiction.model_author import ModelAuthor
+
+    model = model_choice.require()
+    try:
+        with Progress(console=Console(stderr=True)) as progress:
+            bar = progress.add_task(what, total=total)
+            yield ModelAuthor(model), lambda: progress.advance(bar)
+    finally:
+        await model.close()
+
+
+def _write_family(file: Path, data: Mapping[str, Any]) -> None:
+    import yaml
+
+    part = file.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_text(
+            yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120), "utf-8"
+        )
+        part.replace(file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error}.") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _run(

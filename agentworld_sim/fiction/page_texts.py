@@ -86,6 +86,8 @@ def sentence_problem(old: str, new: str, title: str, known: frozenset[str]) -> s
     if marks := set(_MARKS.findall(new)) - set(_MARKS.findall(old)):
         return f"it has the signs {' '.join(sorted(marks))!r}."
     before, after, named = _tokens(old), _tokens(new), _tokens(title)
+    if not after:
+        return "it is empty."
     free = {word.casefold() for word, _, _ in named}
     given = {word.casefold() for word, _, _ in before} | free
     for word, begins, exact in after:

@@ -80,6 +80,7 @@ SAME = "Orvane Works was founded on June 18, 2024; it has 12,500 people."
 )
 def test_a_sentence_with_another_number_date_name_or_link_is_refused(old: str, new: str) -> None:
     assert sentence_problem(OLD, SAME, "Orvane Works", KNOWN) == ""
+    assert sentence_problem("Thanks!", "", "Orvane Works", KNOWN) == "it is empty."
     assert sentence_problem(OLD, SAME.replace(old, new), "Orvane Works", KNOWN)
 
 
