@@ -16,6 +16,9 @@ FictionKind = Literal["time_shifted", "long_tail", "private", "grounded"]
 """Why nobody can know the facts by heart: they lie in the future; they are details that nobody repeats; they are
 records of one house; or they only look like those of the real world, with its units and proportions."""
 
+Row = Mapping[str, Any]
+"""Column to value: text, int, float or None."""
+
 _STRICT: Any = {"extra": "forbid"}
 
 
@@ -70,6 +73,9 @@ class Table:
     given: str = ""
     """A query of the tables before that gives its rows, and a value for each of the columns that it names; at most
     as many rows as its share are taken. Empty where rows are drawn."""
+    rows: tuple[Row, ...] = ()
+    """Rows that somebody wrote: the table's first. What one leaves out is drawn; a reference is the title of a row that
+    is written before it."""
     unique: tuple[tuple[str, ...], ...] = ()
     """Columns whose values together occur once."""
     checks: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -113,10 +119,8 @@ class FictionSchema:
     tables: tuple[Table, ...]
     """Each after those that it refers to."""
     rules: tuple[Rule, ...] = ()
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """By address, sentences of pages and how somebody wrote them otherwise; see `page_texts`."""
 
     def table(self, name: str) -> Table:
         return next(one for one in self.tables if one.name == name)
-
-
-Row = Mapping[str, Any]
-"""Column to value: text, int, float or None."""

@@ -18,6 +18,7 @@ from agentworld_sim.extras import require
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.fiction_schema import Column, Row, Table
 from agentworld_sim.fiction.name_grammar import draw_names
+from agentworld_sim.fiction.page_texts import with_texts
 
 LINES = 40
 """Lines of a list on one page."""
@@ -38,7 +39,8 @@ SEPARATORS = 10_000
 
 def fiction_pages(fiction: Fiction) -> Iterator[WebPage]:
     """All pages of a world, in one order; the same world has the same pages."""
-    return _PageWriter(fiction).pages()
+    for page in _PageWriter(fiction).pages():
+        yield with_texts(page, fiction.schema.texts.get(page.url, {}))
 
 
 def value_text(column: Column, value: Any) -> str:
