@@ -257,13 +257,13 @@ def _toolkits(setup: EngineSetup) -> Engine:
     return ToolkitEngine()
 
 
-def _browser(setup: EngineSetup) -> Engine:
+def _web(setup: EngineSetup) -> Engine:
     def make() -> Engine:
-        from agentworld_sim.engines.browser import BrowserEngine
+        from agentworld_sim.engines.web import WebEngine
 
-        return BrowserEngine(setup.imaginer)
+        return WebEngine(setup.imaginer, workspace=setup.scenario.machine.workdir_path)
 
-    return LateEngine("browser", make)
+    return LateEngine("web", make)
 
 
 def _search(setup: EngineSetup) -> Engine:
@@ -318,7 +318,7 @@ engines = Registry[Builder](
     builtin=lambda: {
         "shell": _shell,
         "toolkits": _toolkits,
-        "browser": _browser,
+        "web": _web,
         "search": _search,
         "compiled": _programs,
         "table": _table,

@@ -28,7 +28,7 @@ class KnownTool:
     input_schema: Mapping[str, Any]
     """The schema the real tool publishes, in our words."""
     engine: str
-    """The name of the engine that answers it: `shell`, `toolkits`, `browser`, `search`."""
+    """The name of the engine that answers it: `shell`, `toolkits`, `web`, `search`."""
     operation: str
     """What computes one call, in the form that its engine takes; arguments fit `input_schema`."""
     output_schema: Mapping[str, Any] | None = None
@@ -44,6 +44,8 @@ class KnownTool:
     """Whether it may take long enough to be computed in a thread; the shell decides for itself."""
     distinctive: tuple[str, ...] = ()
     """Arguments that tell it from others of an ordinary name (`search`, `fetch`), although calls may leave them out."""
+    of_server: bool = False
+    """Whether an MCP server offers it, although its domain is another."""
 
     @property
     def toolkit(self) -> str:
@@ -82,6 +84,7 @@ class ToolkitMaker:
     output_schema: Mapping[str, Any] | None = None
     shell: str = ""
     slow: bool = False
+    of_server: bool = False
     for_agents: bool = True
     """Whether a tool binds under its own name unless it is given others."""
 
@@ -113,6 +116,7 @@ class ToolkitMaker:
             keeps=keeps,
             shell=self.shell,
             slow=self.slow,
+            of_server=self.of_server,
         )
 
 

@@ -10,7 +10,7 @@ _file_tool = ToolkitMaker(
     toolkit="langchain", domain="swe", operations=_MODULE, failing="file_failing"
 )
 _browser_tool = ToolkitMaker(
-    toolkit="playwright-toolkit", domain="web", operations="browser", engine="browser"
+    toolkit="playwright-toolkit", domain="web", operations="web", engine="web"
 )
 
 _COMMANDS = {"anyOf": [STRING, STRINGS]}

@@ -20,6 +20,7 @@ from agentworld_sim.toolkits import (
     langchain,
     model_context_protocol,
     plain,
+    playwright,
     search_services,
     web_search,
 )
@@ -59,6 +60,8 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
     "search": web_search.TOOLS,
     **search_services.TOOLKITS,
+    "playwright-mcp": playwright.TOOLS,
+    "playwright-mcp-ref": playwright.REF_TOOLS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
 
@@ -262,7 +265,7 @@ def _may_be(tool: ToolSpec, known: KnownTool) -> bool:
             # Tools of MCP servers have ordinary names.
             return known.domain != "mcp"
         case "mcp":
-            return known.domain != "web"
+            return known.domain != "web" or known.of_server
         case "terminal" | "swe":
             return known.domain in ("terminal", "swe")
         case own:

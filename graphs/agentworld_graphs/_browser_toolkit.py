@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, create_model
 from agentworld_graphs._simulate import simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
 from agentworld_sim import ToolCall, UsageError, World
-from agentworld_sim.engines.browser.page import serves_pages
+from agentworld_sim.engines.web.browser_state import gives_pages
 from agentworld_sim.extras import require
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
@@ -42,15 +42,14 @@ class SimulatedBrowserToolkit:
             options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
         Raises:
-            UsageError: the world has neither a model nor pages; BeautifulSoup or lxml is not installed; or the
+            UsageError: the world has neither a model nor pages; turbohtml is not installed; or the
                 world has another tool of one of these names.
         """
-        for module in ("bs4", "lxml"):
-            require(module, extra="browser")
+        require("turbohtml", extra="browser")
         self._world = world_of(world, **options)
         if pages:
             self._serve(pages)
-        elif self._world.model is None and not serves_pages(run_sync(self._world.state()).values):
+        elif self._world.model is None and not gives_pages(run_sync(self._world.state()).values):
             raise UsageError(
                 "this browser would have nothing to show: the world has neither pages nor a model."
                 " Give pages={'https://…': '<html>…'}, or name a language world model that imagines"

@@ -13,7 +13,7 @@ import pytest
 from agentworld_sim import FunctionEngine, Observation, Scenario, ToolCall, ToolSpec
 from agentworld_sim.cassette import Cassette, Recorder
 from agentworld_sim.cassette.replay import ReplayEngine
-from agentworld_sim.engines.browser import BrowserEngine
+from agentworld_sim.engines.web import WebEngine
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.table import TableEngine
@@ -90,8 +90,8 @@ CASES: dict[str, tuple[Callable[[], Engine], list[ToolSpec], list[ToolCall]]] = 
             ToolCall("get_current_time", {"timezone": "Europe/Berlin"}),
         ],
     ),
-    "browser": (
-        BrowserEngine,
+    "web": (
+        WebEngine,
         known(
             *(
                 f"playwright-toolkit/{one}"

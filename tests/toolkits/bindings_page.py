@@ -78,6 +78,13 @@ Tools that search the web and read pages, on the pages of the scenario ([guide](
 themselves where it has some; elsewhere a model may imagine what they answer. `max_results` of
 `duckduckgo_results_json`, `max_results` and `include_raw_content` of `tavily/tavily_search` are arguments of the
 tool's object, or of a function of your own.
+"""
+
+_PLAYWRIGHT = """## playwright-mcp, playwright-mcp-ref
+
+The tools of `@playwright/mcp` 0.0.83, which name elements by `target`, and of 0.0.68, which name them by `ref`: the
+schemas of all tools of a world together decide which are meant. They share the browser of `playwright-toolkit`.
+`browser_evaluate`, `browser_run_code` and `browser_take_screenshot` are imagined, or refused where there is no model.
 
 """
 
@@ -140,9 +147,16 @@ def document() -> str:
         parts.append("")
     common = [one for one in known if one.toolkit == "common"]
     servers = [one for one in known if one.engine == "toolkits" and one not in common]
-    browser = [one for one in known if one.engine == "browser"]
+    browser = [one for one in known if one.toolkit == "playwright-toolkit"]
+    playwright = [one for one in known if one.engine == "web" and one not in browser]
     search = [one for one in known if one.engine == "search"]
-    sections = ((_SERVERS, servers), (_COMMON, common), (_SEARCH, search), (_BROWSER, browser))
+    sections = (
+        (_SERVERS, servers),
+        (_COMMON, common),
+        (_SEARCH, search),
+        (_BROWSER, browser),
+        (_PLAYWRIGHT, playwright),
+    )
     for text, tools in sections:
         rows = "\n".join(map(_short_row, tools))
         parts.append(f"{text}{_SHORT_TABLE}{rows}\n")

@@ -41,6 +41,8 @@ class ServerValues:
         """Keeps `value`; `None` removes the key. What is kept already is no change."""
         if self.get(key) != value:
             self.changes[self._prefix + key] = value
+        else:
+            self.changes.pop(self._prefix + key, None)
 
     def items(self, beginning: str) -> dict[str, Any]:
         """The values whose keys begin so, by the rest of the key, in the order of the keys."""

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines.browser.page import (
-    BrowserHistory,
-    BrowserPage,
-    WebRequest,
-    normal_url,
-    visits_in,
-)
 from agentworld_sim.engines.call_question import CallQuestion, closed_object
+from agentworld_sim.engines.web.browser_state import BrowserPage, pages_in
+from agentworld_sim.engines.web.requests import normal_url
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, ImaginedValue, StepContext, whole_answer
 from agentworld_sim.schema.validate import schema_problem
@@ -59,21 +54,21 @@ class PageQuestion(CallQuestion):
     @classmethod
     async def of(
         cls,
-        history: BrowserHistory,
+        urls: Sequence[str],
         wanted: Mapping[str, Any],
         context: StepContext,
         shown: tuple[ToolCall, ToolSpec, Arrive],
         memory: dict[str, Any],
     ) -> PageQuestion:
         """The question for the page that comes of a request, or of a click that only a page's programs
-        understand (`wanted`)."""
+        understand (`wanted`). `urls` are the pages of the tab so far."""
         loads = tuple(_as_loads(await context.history(), context.tools))
 
         async def page_loads() -> tuple[Turn, ...]:
             return loads
 
         return cls(
-            call=ToolCall(LOAD, {**wanted, "history": list(history.urls)}),
+            call=ToolCall(LOAD, {**wanted, "history": list(urls)}),
             tool=TOOL,
             context=replace(context, history=page_loads, tools={LOAD: TOOL}),
             history=loads,
@@ -108,23 +103,16 @@ class PageQuestion(CallQuestion):
         return whole_answer(replace(imagined, value=self.shown[2](page)))
 
 
-def request_fields(way: WebRequest) -> Mapping[str, Any]:
-    """What the model is told of a request."""
-    if way.method == "GET":
-        return {"url": way.url}
-    return {"url": way.url, "method": way.method, "fields": dict(way.fields)}
-
-
 def _as_loads(history: Iterable[Turn], tools: Mapping[str, ToolSpec]) -> Iterator[Turn]:
     """The turns before, with those of the browser as what the model is asked about: each page that came,
     as the answer to its loading. What was only looked at is left out."""
     for turn in history:
         tool = tools.get(turn.call.name)
         known = tool and known_tool(tool.binds_to)
-        if known is None or known.engine != "browser":
+        if known is None or known.engine != "web":
             yield turn
             continue
-        for page in visits_in(turn.change.values):
+        for page in pages_in(turn.change.values):
             if page.asked is not None and not page.asked:
                 continue
             call = ToolCall(LOAD, page.asked or {"url": page.url})

@@ -10,7 +10,7 @@ import pytest
 from agentworld_sim import AccessRefused, MemoryStore, ToolCall, ToolSpec, UsageError, World
 from agentworld_sim.toolkits import known_tools
 
-BROWSER_TOOLS = [one.spec for one in known_tools().values() if one.engine == "browser"]
+BROWSER_TOOLS = [one.spec for one in known_tools().values() if one.toolkit == "playwright-toolkit"]
 
 SITE: dict[str, Any] = {
     f"https://site.test/{name}": {"html": f"<h1>{name}</h1><a href='/{after}'>on</a>"}

@@ -1,0 +1,168 @@
+"""One turn of a browser: what is open, what is loaded, what is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from html import escape
+from urllib.parse import urlsplit
+
+from agentworld_sim.engines.web.browser_state import (
+    BLANK,
+    FAILED,
+    BrowserPage,
+    BrowserState,
+    TabState,
+)
+from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
+from agentworld_sim.engines.web.page_loading import Download, LoadFailed, PageLoader, WorldFiles
+from agentworld_sim.engines.web.requests import WebRequest
+from agentworld_sim.ports import Answer
+from agentworld_sim.types.state import StateChange
+from agentworld_sim.types.turns import Observation
+
+TURN_US = 100_000
+"""What every turn takes on the world's clock."""
+DOWNLOADS = ".playwright-mcp"
+"""The folder of what a browser writes by itself, in the working directory."""
+
+
+@dataclass(slots=True)
+class BrowserTurn:
+    """A browser during one call."""
+
+    browser: BrowserState
+    loader: PageLoader
+    files: WorldFiles
+    workspace: str
+    """The working directory of the machine."""
+    clock_us: int
+    """The world's time at the end of the turn."""
+    read: PagesRead
+    """The pages of the turn before."""
+    distilled: bool = True
+    """Whether pages are read as the newer generation reads them."""
+    downloaded: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Name and path of each file that came."""
+    _open: dict[int, LivePage] = field(default_factory=dict[int, LivePage])
+
+    def page(self, tab: TabState) -> LivePage:
+        """What a tab shows."""
+        found = self._open.get(tab.number)
+        if found is None:
+            found = LivePage(
+                self.browser,
+                tab,
+                self.files,
+                self.loader.sheet,
+                distilled=self.distilled,
+                read=self.read,
+            )
+            self._open[tab.number] = found
+        return found
+
+    def front(self) -> TabState:
+        """The tab in front; there is always one."""
+        return self.browser.tab or self.browser.open_tab()
+
+    def save(self) -> None:
+        """Keeps what was done to the open pages."""
+        for page in self._open.values():
+            page.save()
+
+    def forget_pages(self) -> None:
+        """The pages that are open are to be read again from what is kept."""
+        self._open.clear()
+
+    def back(self, tab: TabState | None) -> BrowserPage | None:
+        """Goes back in a tab; gives the page that is there, or `None` on the first."""
+        self.save()
+        documents = tab.documents if tab is not None else 0
+        page = self.browser.back(tab)
+        self.forget_pages()
+        if page is not None and tab is not None and tab.documents > documents:
+            self._watch(tab, page)
+        return page
+
+    def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
+        """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.
+
+        Raises:
+            LoadFailed: nothing came; the tab shows that.
+            PageNeeded, CannotCompute: as `PageLoader.load`.
+        """
+        self.save()
+        here = self.browser.page(tab)
+        if not way.new_tab and way.download is None and self.page(tab).same_page(way):
+            there = replace(here, url=way.request.url, asked={})
+            self.page(tab).focus(None)
+            self.save()
+            self.browser.go(tab, there, same_document=True)
+            self._open.pop(tab.number)
+            return there
+        self.loader.tab = self.browser.opened if way.new_tab else tab.number
+        referer = here.url.partition("#")[0] if here.url.startswith("http") else ""
+        try:
+            came = self._load(way, referer)
+        except LoadFailed as error:
+            self.loader.fail(way.request.url, str(error))
+            self._arrive(tab, way, _failed_page(way.request.url, str(error)))
+            raise
+        if way.download is not None and came is not None:
+            raw = came.content if isinstance(came, Download) else came.html.encode()
+            came = Download(way.download, raw)
+        if isinstance(came, Download):
+            path = f"{self.workspace.rstrip('/')}/{DOWNLOADS}/{_file_name(came.filename)}"
+            self.files.write(path, came.content)
+            self.downloaded.append((came.filename, path))
+        elif came is not None:
+            self._arrive(tab, way, came)
+            return came
+        return None
+
+    def _load(self, way: Way, referer: str) -> BrowserPage | Download | None:
+        if way.request.url == BLANK:
+            return BrowserPage(BLANK, 200, "")
+        return self.loader.load(way.request, referer=referer, raw=way.download is not None)
+
+    def _arrive(self, tab: TabState, way: Way, page: BrowserPage) -> None:
+        if way.new_tab:
+            tab = self.browser.open_tab()
+        self.browser.go(tab, page)
+        self._open.pop(tab.number, None)
+        self._watch(tab, page)
+
+    def _watch(self, tab: TabState, page: BrowserPage) -> None:
+        for text in self.loader.console(page):
+            tab.console.append([tab.documents, f"[ERROR] {text}"])
+
+    def answer(self, text: str, *, is_error: bool = False) -> Answer:
+        """An answer that leaves the world as this turn has made it."""
+        self.save()
+        change = self.loader.change.then(
+            StateChange(
+                clock_us=self.clock_us,
+                files=self.files.changes,
+                values=dict(self.browser.changes),
+            )
+        )
+        return Answer(Observation(text=text, is_error=is_error), change)
+
+
+def way_to(url: str) -> Way:
+    """What leads to a URL that was typed in."""
+    return Way(WebRequest(url))
+
+
+def _file_name(name: str) -> str:
+    """A name that a site gives, as one in a folder."""
+    return name.replace("/", "-").replace("\\", "-").replace("\0", "").lstrip(".") or "download"
+
+
+def _failed_page(url: str, error: str) -> BrowserPage:
+    host = escape(urlsplit(url).hostname or url)
+    said = escape(error.removeprefix("net::"))
+    html = (
+        f"<title>{host}</title><h1>This site can&rsquo;t be reached</h1><p>{host} did not answer.</p>"
+        f"<p>{said}</p><button type=button>Reload</button>"
+    )
+    return BrowserPage(FAILED, 200, html)

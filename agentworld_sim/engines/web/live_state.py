@@ -1,0 +1,136 @@
+"""What a user has changed on a page: values, checks, choices, what is open, where the focus is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.web.document import Document, Element
+
+_NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
+_DATE = r"\d{4,}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?"
+_VALID_VALUES = {
+    "number": _NUMBER,
+    "color": re.compile(r"#[0-9a-fA-F]{6}"),
+    "date": re.compile(_DATE),
+    "month": re.compile(r"\d{4,}-(?:0[1-9]|1[0-2])"),
+    "week": re.compile(r"\d{4,}-W(?:0[1-9]|[1-4]\d|5[0-3])"),
+    "time": re.compile(_TIME),
+    "datetime-local": re.compile(f"{_DATE}[T ]{_TIME}"),
+}
+"""What the value of a control may be; anything else is no value."""
+_DEFAULT_VALUES = {"color": "#000000", "checkbox": "on", "radio": "on"}
+_LINE_BREAKS = re.compile("[\r\n]")
+
+
+@dataclass
+class LiveState:
+    """Changes by the number of an element, plain data; what is not here is as the page was written."""
+
+    values: dict[int, str] = field(default_factory=dict[int, str])
+    checked: dict[int, bool] = field(default_factory=dict[int, bool])
+    selected: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    """Of a select: which of its options, counted from 0."""
+    open: dict[int, bool] = field(default_factory=dict[int, bool])
+    """Of `details` and `dialog`."""
+    focus: int | None = None
+    """The element in focus; None is where the page puts it."""
+
+    def value_of(self, control: Element) -> str:
+        """The value of an input, a textarea or a select, as scripts of a page would read it."""
+        if (value := self.values.get(control.index)) is not None:
+            return value
+        if control.tag == "textarea":
+            return control.text_content()
+        if control.tag == "select":
+            chosen = self.selected_options(control)
+            return value_of_option(chosen[0]) if chosen else ""
+        value, kind = control.attributes.get("value"), control.type
+        if kind == "range":
+            return _range_value(control)
+        if value is None or (kind in _VALID_VALUES and not _VALID_VALUES[kind].fullmatch(value)):
+            return _DEFAULT_VALUES.get(kind, "")
+        if kind == "color":
+            return value.lower()
+        return value if kind in ("hidden", "submit", "button", "reset") else _LINE_BREAKS.sub("", value)
+
+    def is_checked(self, control: Element, document: Document) -> bool:
+        """Whether a checkbox or a radio button is checked."""
+        if (checked := self.checked.get(control.index)) is not None:
+            return checked
+        if "checked" not in control.attributes or control.type != "radio":
+            return "checked" in control.attributes
+        group = radio_group(control, document)
+        if any(self.checked.get(one.index) for one in group):
+            return False
+        return control is [one for one in group if "checked" in one.attributes][-1]
+
+    def selected_options(self, select: Element) -> list[Element]:
+        options = list(select.descendants("option"))
+        if (chosen := self.selected.get(select.index)) is not None:
+            return [options[number] for number in chosen if number < len(options)]
+        marked = [option for option in options if "selected" in option.attributes]
+        if "multiple" in select.attributes:
+            return marked
+        if marked or is_listbox(select):
+            return marked[-1:]
+        return [option for option in options if not is_disabled_option(option)][:1]
+
+    def is_open(self, element: Element) -> bool:
+        """Whether a `details` or a `dialog` is open."""
+        return self.open.get(element.index, "open" in element.attributes)
+
+
+def radio_group(radio: Element, document: Document) -> list[Element]:
+    """The radio buttons of which only one can be checked, with `radio` itself."""
+    name, form = radio.get("name"), form_of(radio, document)
+    if not name:
+        return [radio]
+    return [
+        one
+        for one in document.elements
+        if one.tag == "input"
+        and one.type == "radio"
+        and one.get("name") == name
+        and form_of(one, document) is form
+    ]
+
+
+def form_of(control: Element, document: Document) -> Element | None:
+    """The form that a control belongs to: named by its `form`, else the one around it."""
+    if "form" in control.attributes:
+        form = document.ids.get(control.get("form"))
+        return form if form is not None and form.tag == "form" else None
+    return control.closest("form")
+
+
+def is_listbox(select: Element) -> bool:
+    """Whether a select shows its options as a list, not as a button that opens one."""
+    size = select.get("size").strip()
+    return "multiple" in select.attributes or (size.isdigit() and int(size) > 1)
+
+
+def is_disabled_option(option: Element) -> bool:
+    group = option.parent
+    return "disabled" in option.attributes or (
+        group is not None and group.tag == "optgroup" and "disabled" in group.attributes
+    )
+
+
+def value_of_option(option: Element) -> str:
+    written = option.attributes.get("value")
+    return " ".join(option.text_content().split()) if written is None else written
+
+
+def _range_value(control: Element) -> str:
+    def number(attribute: str, default: float) -> float:
+        written = control.get(attribute)
+        return float(written) if _NUMBER.fullmatch(written) else default
+
+    low = number("min", 0)
+    high = max(number("max", 100), low)
+    value = min(max(number("value", low + (high - low) / 2), low), high)
+    return f"{value:.10g}"

@@ -1,0 +1,271 @@
+"""The ARIA role of every element, as Playwright computes it.
+
+Source: WAI-ARIA 1.2 and HTML-AAM, with Playwright's deviations (`roleUtils.ts` of 1.64).
+"""
+
+from __future__ import annotations
+
+from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.live_state import is_listbox
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ROLES = _words(
+    "alert alertdialog application article banner blockquote button caption cell checkbox code columnheader"
+    " combobox complementary contentinfo definition deletion dialog directory document emphasis feed figure form"
+    " generic grid gridcell group heading img insertion link list listbox listitem log main mark marquee math meter"
+    " menu menubar menuitem menuitemcheckbox menuitemradio navigation none note option paragraph presentation"
+    " progressbar radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider"
+    " spinbutton status strong subscript superscript switch tab table tablist tabpanel term textbox time timer"
+    " toolbar tooltip tree treegrid treeitem"
+)
+_BY_TAG = {
+    tag: role
+    for role, tags in {
+        "article": "article",
+        "blockquote": "blockquote",
+        "button": "button",
+        "caption": "caption",
+        "code": "code",
+        "complementary": "aside",
+        "definition": "dd",
+        "deletion": "del",
+        "dialog": "dialog",
+        "document": "html",
+        "emphasis": "em",
+        "figure": "figure",
+        "group": "details fieldset optgroup",
+        "heading": "h1 h2 h3 h4 h5 h6",
+        "img": "svg",
+        "insertion": "ins",
+        "list": "menu ol ul",
+        "listbox": "datalist",
+        "listitem": "li",
+        "main": "main",
+        "mark": "mark",
+        "math": "math",
+        "meter": "meter",
+        "navigation": "nav",
+        "option": "option",
+        "paragraph": "p",
+        "progressbar": "progress",
+        "row": "tr",
+        "rowgroup": "tbody tfoot thead",
+        "search": "search",
+        "separator": "hr",
+        "status": "output",
+        "strong": "strong",
+        "subscript": "sub",
+        "superscript": "sup",
+        "table": "table",
+        "term": "dfn dt",
+        "textbox": "textarea",
+        "time": "time",
+    }.items()
+    for tag in tags.split()
+}
+_BY_INPUT_TYPE = {
+    "button": "button",
+    "checkbox": "checkbox",
+    "file": "button",
+    "image": "button",
+    "number": "spinbutton",
+    "radio": "radio",
+    "range": "slider",
+    "reset": "button",
+    "submit": "button",
+}
+_LISTABLE = _words("email search tel text url")
+_PARENTS_OF = {
+    "dd": ("dl", "div"),
+    "div": ("dl",),
+    "dt": ("dl", "div"),
+    "li": ("ol", "ul"),
+    "tbody": ("table",),
+    "td": ("tr",),
+    "tfoot": ("table",),
+    "th": ("tr",),
+    "thead": ("table",),
+    "tr": ("thead", "tbody", "tfoot", "table"),
+}
+"""Whose presentational role an element takes over."""
+_SECTIONS = ("article", "aside", "main", "nav", "section")
+_SECTION_ROLES = _words("article complementary main navigation region")
+_GLOBAL = _words(
+    "aria-atomic aria-busy aria-controls aria-current aria-describedby aria-details aria-dropeffect aria-flowto"
+    " aria-grabbed aria-hidden aria-keyshortcuts aria-label aria-labelledby aria-live aria-owns aria-relevant"
+    " aria-roledescription"
+)
+_LABELS = _words("aria-label aria-labelledby")
+_NOT_LABELLED = _words(
+    "caption code deletion emphasis generic insertion paragraph presentation strong subscript superscript"
+)
+_PRESENTATIONAL = ("none", "presentation")
+_FOCUSABLE = _words("button details select textarea")
+_CONTROLS = _words("button input optgroup option select textarea")
+
+
+class Roles:
+    """The roles of a document's elements."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.of: list[str | None] = [self._role_of(element) for element in document.elements]
+        """The role of each element by its number; None where it has none."""
+
+    def _role_of(self, element: Element) -> str | None:
+        explicit = explicit_role(element)
+        if explicit is None:
+            return self._implicit_role(element)
+        if explicit in _PRESENTATIONAL:
+            implicit = self._implicit_role(element)
+            if _keeps_role(element, implicit):
+                return implicit
+        return explicit
+
+    def _implicit_role(self, element: Element) -> str | None:
+        role = self._tag_role(element)
+        if role is None:
+            return None
+        below = element
+        while (above := below.parent) is not None:
+            if above.tag not in _PARENTS_OF.get(below.tag, ()):
+                break
+            explicit = explicit_role(above)
+            if explicit in _PRESENTATIONAL and not _keeps_role(above, explicit):
+                return explicit
+            below = above
+        return role
+
+    def _tag_role(self, element: Element) -> str | None:
+        tag, attributes = element.tag, element.attributes
+        match tag:
+            case "a" | "area":
+                return "link" if "href" in attributes else None
+            case "header" | "footer":
+                if any(_prevents_landmark(around) for around in element.chain()):
+                    return None
+                return "banner" if tag == "header" else "contentinfo"
+            case "form" | "section":
+                named = "aria-label" in attributes or "aria-labelledby" in attributes
+                return ("form" if tag == "form" else "region") if named else None
+            case "img":
+                decorative = attributes.get("alt") == "" and not element.get("title")
+                plain = not _has_global_attribute(element, None) and not _has_tab_index(element)
+                return "presentation" if decorative and plain else "img"
+            case "input":
+                return self._input_role(element)
+            case "select":
+                return "listbox" if is_listbox(element) else "combobox"
+            case "td":
+                table = element.closest("table")
+                grid = table is not None and explicit_role(table) in ("grid", "treegrid")
+                return "gridcell" if grid else "cell"
+            case "th":
+                return _header_role(element)
+            case _:
+                return _BY_TAG.get(tag)
+
+    def _input_role(self, element: Element) -> str | None:
+        kind = element.type
+        if kind == "hidden":
+            return None
+        if kind in _LISTABLE:
+            options = self.document.references(element.get("list"))
+            if options and options[0].tag == "datalist":
+                return "combobox"
+            return "searchbox" if kind == "search" else "textbox"
+        return _BY_INPUT_TYPE.get(kind, "textbox")
+
+
+def explicit_role(element: Element) -> str | None:
+    """The first role that the author gave and that exists."""
+    written = element.attributes.get("role")
+    return next((role for role in written.split() if role in _ROLES), None) if written else None
+
+
+def _prevents_landmark(element: Element) -> bool:
+    role = element.attributes.get("role")
+    return element.tag in _SECTIONS if role is None else role in _SECTION_ROLES
+
+
+def _header_role(element: Element) -> str | None:
+    scope = element.get("scope")
+    if scope in ("col", "colgroup"):
+        return "columnheader"
+    if scope in ("row", "rowgroup"):
+        return "rowheader"
+    beside = list(element.parent.elements) if element.parent is not None else [element]
+    place = beside.index(element)
+    before = beside[place - 1] if place else None
+    after = beside[place + 1] if place + 1 < len(beside) else None
+    if before is None and after is None:
+        table = element.closest("table")
+        in_row = element.parent is not None and element.parent.tag == "tr"
+        if in_row and table is not None and len(list(table.descendants("tr"))) <= 1:
+            return None
+        return "columnheader"
+    if before is not None and after is not None and before.tag == after.tag == "th":
+        return "columnheader"
+    return "rowheader" if _is_filled_cell(before) or _is_filled_cell(after) else "columnheader"
+
+
+def _is_filled_cell(element: Element | None) -> bool:
+    if element is None or element.tag != "td":
+        return False
+    return bool(element.text_content().strip()) or next(element.elements, None) is not None
+
+
+def _has_global_attribute(element: Element, role: str | None) -> bool:
+    for attribute in element.attributes:
+        if attribute in _GLOBAL:
+            prohibited = (attribute in _LABELS and role in _NOT_LABELLED) or (
+                attribute == "aria-roledescription" and role == "generic"
+            )
+            if not prohibited:
+                return True
+    return False
+
+
+def _has_tab_index(element: Element) -> bool:
+    written = element.attributes.get("tabindex")
+    if written is None:
+        return False
+    try:
+        float(written.strip() or "0")
+    except ValueError:
+        return False
+    return True
+
+
+def _is_focusable(element: Element) -> bool:
+    if is_natively_disabled(element):
+        return False
+    tag = element.tag
+    if tag in _FOCUSABLE or (tag == "input" and "hidden" not in element.attributes):
+        return True
+    return (tag in ("a", "area") and "href" in element.attributes) or _has_tab_index(element)
+
+
+def _keeps_role(element: Element, role: str | None) -> bool:
+    """Whether an element that is said to be presentational is not."""
+    return _has_global_attribute(element, role) or _is_focusable(element)
+
+
+def is_natively_disabled(element: Element) -> bool:
+    """Whether a control is disabled by its own `disabled`, its `optgroup`'s or its `fieldset`'s."""
+    if element.tag not in _CONTROLS:
+        return False
+    if "disabled" in element.attributes:
+        return True
+    for around in element.chain():
+        if "disabled" in around.attributes:
+            if around.tag == "optgroup" and element.tag == "option":
+                return True
+            if around.tag == "fieldset":
+                legend = around.child("legend")
+                return legend is None or legend not in element.chain()
+    return False

@@ -1,0 +1,99 @@
+"""The states of an accessibility node, as they are written in a snapshot."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.live_state import LiveState
+from agentworld_sim.engines.web.roles import is_natively_disabled
+
+
+def _roles(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CHECKED = _roles("checkbox menuitemcheckbox menuitemradio option radio switch treeitem")
+_DISABLED = _roles(
+    "application button checkbox columnheader combobox composite grid gridcell group input link listbox menu menubar"
+    " menuitem menuitemcheckbox menuitemradio option radio radiogroup row rowheader scrollbar searchbox select"
+    " separator slider spinbutton switch tab tablist textbox toolbar tree treegrid treeitem"
+)
+_EXPANDED = _roles(
+    "application button checkbox columnheader combobox gridcell link listbox menuitem menuitemcheckbox menuitemradio"
+    " row rowheader switch tab treeitem"
+)
+_INVALID = _roles(
+    "application checkbox columnheader combobox gridcell listbox radiogroup rowheader searchbox slider spinbutton"
+    " switch textbox tree"
+)
+_LEVEL = _roles("heading listitem row treeitem")
+_SELECTED = _roles("columnheader gridcell option row rowheader tab treeitem")
+_STATEFUL = _CHECKED | _DISABLED | _EXPANDED | _INVALID | _LEVEL | _SELECTED
+_HEADING = re.compile("h[1-6]")
+
+
+def is_disabled(element: Element, role: str | None) -> bool:
+    """Whether an element is disabled: natively, or by `aria-disabled` on it or around it."""
+    if is_natively_disabled(element):
+        return True
+    if role not in _DISABLED:
+        return False
+    for around in element.chain():
+        written = around.attributes.get("aria-disabled", "").lower()
+        if written in ("true", "false"):
+            return written == "true"
+    return False
+
+
+def states_of(
+    element: Element, role: str, document: Document, live: LiveState, active: bool, old_rules: bool
+) -> tuple[str, ...]:
+    """The states in the order in which they are written: `checked`, `disabled`, `level=2`, …"""
+    if role not in _STATEFUL:
+        return ("active",) if active else ()
+    attributes = element.attributes
+    found: list[str] = []
+    if role in _CHECKED and (checked := _checked(element, document, live)):
+        found.append("checked" if checked is True else "checked=mixed")
+    if role in _DISABLED and is_disabled(element, role):
+        found.append("disabled")
+    if role in _EXPANDED:
+        is_details = element.tag == "details"
+        if live.is_open(element) if is_details else attributes.get("aria-expanded") == "true":
+            found.append("expanded")
+    if active:
+        found.append("active")
+    if role in _INVALID and not old_rules:
+        written = attributes.get("aria-invalid", "")
+        if written.strip() and written.lower() != "false":
+            found.append(f"invalid={written}" if written in ("grammar", "spelling") else "invalid")
+    if role in _LEVEL and (level := _level(element)):
+        found.append(f"level={level}")
+    if role == "button" and (pressed := attributes.get("aria-pressed")) in ("true", "mixed"):
+        found.append("pressed" if pressed == "true" else "pressed=mixed")
+    if role in _SELECTED and _is_selected(element, live):
+        found.append("selected")
+    return tuple(found)
+
+
+def _checked(element: Element, document: Document, live: LiveState) -> bool | Literal["mixed"]:
+    if element.tag == "input" and element.type in ("checkbox", "radio"):
+        return live.is_checked(element, document)
+    written = element.attributes.get("aria-checked")
+    return "mixed" if written == "mixed" else written == "true"
+
+
+def _level(element: Element) -> int:
+    if _HEADING.fullmatch(element.tag):
+        return int(element.tag[1])
+    written = element.get("aria-level").strip()
+    return int(written) if written.isdigit() else 0
+
+
+def _is_selected(element: Element, live: LiveState) -> bool:
+    if element.tag != "option":
+        return element.get("aria-selected").lower() == "true"
+    select = element.closest("select")
+    return select is not None and element in live.selected_options(select)
