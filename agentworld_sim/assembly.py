@@ -30,6 +30,7 @@ from agentworld_sim.types.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell import Machine, ShellLimits
+    from agentworld_sim.engines.web.requests import Internet
     from agentworld_sim.imagination import WorldModel
     from agentworld_sim.relational.base_data import BaseData
 
@@ -62,6 +63,12 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
     values |= _internet(scenario)
+    if scenario.sites:
+        from agentworld_sim.sites.site_internet import first_records, scenario_internet
+
+        # Sites that cannot work are refused when the world is made.
+        scenario_internet(scenario)
+        values |= first_records(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 
 
@@ -261,7 +268,8 @@ def _web(setup: EngineSetup) -> Engine:
     def make() -> Engine:
         from agentworld_sim.engines.web import WebEngine
 
-        return WebEngine(setup.imaginer, workspace=setup.scenario.machine.workdir_path)
+        scenario = setup.scenario
+        return WebEngine(setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path)
 
     return LateEngine("web", make)
 
@@ -275,6 +283,15 @@ def _search(setup: EngineSetup) -> Engine:
         return SearchEngine(open_base, has_pages=bool(scenario.fiction or scenario.pages))
 
     return LateEngine("search", make)
+
+
+def internet_of(scenario: Scenario) -> Internet | None:
+    """The internet of a scenario's worlds; `None` where it has no sites."""
+    if not scenario.sites:
+        return None
+    from agentworld_sim.sites.site_internet import scenario_internet
+
+    return scenario_internet(scenario)
 
 
 def _programs(setup: EngineSetup) -> Engine | None:
