@@ -286,12 +286,22 @@ def _search(setup: EngineSetup) -> Engine:
 
 
 def internet_of(scenario: Scenario) -> Internet | None:
-    """The internet of a scenario's worlds; `None` where it has no sites."""
-    if not scenario.sites:
-        return None
-    from agentworld_sim.sites.site_internet import scenario_internet
+    """The internet of a scenario's worlds: its sites, and the pages that can be searched; `None` without any."""
+    parts: list[Internet] = []
+    if scenario.sites:
+        from agentworld_sim.sites.site_internet import scenario_internet
 
-    return scenario_internet(scenario)
+        if (sites := scenario_internet(scenario)) is not None:
+            parts.append(sites)
+    if scenario.fiction or scenario.pages:
+        from agentworld_sim.engines.search.page_internet import PageInternet
+
+        parts.append(PageInternet(open_base))
+    if not parts:
+        return None
+    from agentworld_sim.engines.web.requests import JoinedInternet
+
+    return JoinedInternet(parts)
 
 
 def _programs(setup: EngineSetup) -> Engine | None:

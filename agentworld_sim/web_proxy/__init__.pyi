@@ -1,0 +1,5 @@
+from .host_certificates import HostCertificates
+from .proxy_server import web_proxy
+from .world_internet import WorldInternet
+
+__all__ = ["HostCertificates", "WorldInternet", "web_proxy"]
