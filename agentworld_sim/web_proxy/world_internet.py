@@ -26,7 +26,7 @@ class WorldInternet:
     async def hosts(self) -> list[str]:
         """The names of the hosts that answer, without ports."""
         named = self._internet.hosts(await self._world.state())
-        return sorted({host.partition(":")[0] for host in named})
+        return list(dict.fromkeys(host.partition(":")[0] for host in named))
 
     async def answer(self, request: WebRequest) -> WebResponse | None:
         """The response of a site; `None` where none has the host.

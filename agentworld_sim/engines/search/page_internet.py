@@ -53,5 +53,5 @@ class PageInternet:
         """The hosts that answer."""
         self._session.read(state.values)
         with self._session.turn(state, 0, "") as turn:
-            named = {host for index in turn.indexes for host in index.hosts()}
-        return sorted({*named, *(f"www.{host}" for host in named), *SEARCH_HOSTS})
+            named = sorted({host for index in turn.indexes for host in index.hosts()})
+        return [*named, *(f"www.{host}" for host in named), *SEARCH_HOSTS]
