@@ -66,12 +66,11 @@ class GoldTable:
                     f"the column {name!r} of the gold table has no metric; give it one."
                 )
         for name, how in self.metrics.items():
-            if how.metric not in get_args(Metric):
-                judge = " It needs a model as judge, and there is none here." * (
-                    how.metric == "llm_judge"
-                )
+            wanted = str(how.metric)
+            if wanted not in get_args(Metric):
+                judge = " It needs a model as judge; none is here." if wanted == "llm_judge" else ""
                 raise UsageError(
-                    f"the column {name!r} has the metric {how.metric!r}.{judge} Choose one of"
+                    f"the column {name!r} has the metric {wanted!r}.{judge} There are:"
                     f" {', '.join(get_args(Metric))}."
                 )
 
@@ -113,7 +112,7 @@ def score_answer(gold: GoldTable, answer: str) -> AnswerScore:
         )
     cells = zip(*gold.rows, strict=True) if gold.rows else [()] * len(columns)
     asked = {
-        name: [_written(cell) for cell in column]
+        name: [_cell_text(cell) for cell in column]
         for name, column in zip(columns, cells, strict=True)
     }
     right, given = (
@@ -145,10 +144,10 @@ def score_answer(gold: GoldTable, answer: str) -> AnswerScore:
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table as answers have it; None is an empty cell."""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(map(_written, line)) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(_cell_text, line)) + " |" for line in lines)
 
 
-def _written(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     return "" if cell is None else str(cell)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from random import Random
 
@@ -127,7 +127,7 @@ class FictionDraft:
             return {table.name: self._read(connection, table) for table in self._schema.tables}
 
     @contextmanager
-    def _at(self, place: str) -> Iterator[None]:
+    def _at(self, place: str) -> Generator[None]:
         """Says where something went wrong that the schema's numbers and SQL lead to."""
         try:
             yield

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from agentworld_sim.fiction.fiction import Fiction
-from agentworld_sim.fiction.questions import FictionQuestion
+from agentworld_sim.fiction.fiction_questions import FictionQuestion
 
 RARE = 1 / 200
 """A value that fewer blocks of results have says what it is the answer to by itself."""
@@ -97,7 +97,7 @@ def _has(plain: str, value: Any) -> bool:
 
 @cache
 def _forms(value: Any) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    forms = tuple(dict.fromkeys(map(_plain, _written(value))))
+    forms = tuple(dict.fromkeys(map(_plain, _spellings(value))))
     # `12` is neither in `1.12`, `12.5` nor `0-12-3`; it is in `12.` and `$12`.
     anyway = "|".join(map(re.escape, forms))
     return forms, re.compile(rf"(?<!\w)(?<!\d[.,-])(?:{anyway})(?!\w|[.,-]\d)")
@@ -111,7 +111,7 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _WORDS = [*_ONES, *(f"{ten}-{one}" for ten in _TENS for one in _ONES[:10]), "one hundred"]
 
 
-def _written(value: Any) -> Iterator[str]:
+def _spellings(value: Any) -> Iterator[str]:
     """The ways in which people write a value."""
     if isinstance(value, int | float):
         yield str(value)

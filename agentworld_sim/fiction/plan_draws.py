@@ -10,6 +10,7 @@ from agentworld_sim.fiction.fiction_schema import FictionSchema, Table
 from agentworld_sim.fiction.query_plan import (
     OPERATORS,
     Aggregate,
+    Comparison,
     FieldPath,
     Filter,
     QueryPlan,
@@ -87,7 +88,7 @@ class PlanDraws:
             value = value_of(self._schema, self._rows, table.name, row, field)
             if value is not None:
                 asks = asks_of(self._schema, table.name, field)
-                ways = [one for one in OPERATORS if one in asks]
+                ways: list[Comparison] = [one for one in OPERATORS if one in asks]
                 found.append(Filter(field, self._chance.choice(ways), value))
         return tuple(found)
 

@@ -157,7 +157,7 @@ def cells_behind(
         if row[step] is None:
             return
         here = schema.table(here.column(step).references)
-        row = rows[here.name][row[step] - 1]
+        row = rows[here.name][int(row[step]) - 1]
     # What a thing is called is said where it is referred to.
     if here.title != what.column or not what.steps:
         yield Cell(here.name, row[here.key], what.column)

@@ -119,7 +119,9 @@ def _filter(schema: FictionSchema, table: str, one: Filter) -> str:
     steps, column = one.field.steps, column_of(schema, table, one.field)
     if steps and is_title(schema, table, one.field):
         steps = steps[:-1]
-    says = _phrase(asks_of(schema, table, one.field)[one.comparison], _written(column, one.value))
+    says = _phrase(
+        asks_of(schema, table, one.field)[one.comparison], _value_text(column, one.value)
+    )
     for place in reversed(range(len(steps))):
         noun = table_at(schema, table, steps[: place + 1]).noun[0]
         a = "an" if noun[0] in "aeio" else "a"
@@ -152,7 +154,7 @@ def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
     return found
 
 
-def _written(column: Column, value: Any) -> str:
+def _value_text(column: Column, value: Any) -> str:
     if column.type == "boolean":
         return value  # its phrase chooses by it
     # Years have no separators.

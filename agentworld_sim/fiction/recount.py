@@ -13,43 +13,52 @@ def recount(schema: FictionSchema, rows: Rows, plan: QueryPlan) -> list[tuple[An
 
     None where a ranking has no single first row.
     """
+    table = schema.table(plan.table)
+    numbers = {what: _numbers(rows, what) for what in plan.aggregates}
+
+    def value(row: Row, what: FieldPath | Aggregate) -> Any:
+        if isinstance(what, FieldPath):
+            return value_of(schema, rows, plan.table, row, what)
+        return numbers[what].get(row[table.key], 0 if what.function == "count" else None)
+
     kept = [
         row
         for row in rows[plan.table]
-        if all(
-            one.passes(value_of(schema, rows, plan.table, row, one.field)) for one in plan.filters
-        )
+        if all(one.passes(value(row, one.field)) for one in plan.filters)
     ]
     if plan.rank:
-        values = [value_of(schema, rows, plan.table, row, plan.rank.by) for row in kept]
+        values = [value(row, plan.rank.by) for row in kept]
         if not values or None in values:
             return None
         first = max(values) if plan.rank.highest else min(values)
         if values.count(first) > 1:
             return None
         kept = [kept[values.index(first)]]
-    title = schema.table(plan.table).title
-    return [
-        (row[title], *(value_of(schema, rows, plan.table, row, what) for what in plan.values))
-        for row in kept
-    ]
+    return [(row[table.title], *(value(row, what) for what in plan.values)) for row in kept]
 
 
-def value_of(
-    schema: FictionSchema, rows: Rows, table: str, row: Row, what: FieldPath | Aggregate
-) -> Any:
-    """A value of a row of `table`; None where there is none."""
-    if isinstance(what, FieldPath):
-        for step in what.steps:
-            there = schema.table(schema.table(table).column(step).references)
-            found = [other for other in rows[there.name] if other[there.key] == row[step]]
-            if not found:
-                return None
-            table, row = there.name, found[0]
-        return row[what.column]
-    key = row[schema.table(table).key]
-    children = [other for other in rows[what.table] if other[what.via] == key]
-    if what.function == "count":
-        return len(children)
-    values = [one[what.column] for one in children if one[what.column] is not None]
-    return {"max": max, "min": min}[what.function](values) if values else None
+def value_of(schema: FictionSchema, rows: Rows, table: str, row: Row, field: FieldPath) -> Any:
+    """A value that a row of `table` leads to; None where there is none."""
+    for step in field.steps:
+        if row[step] is None:
+            return None
+        table = schema.table(table).column(step).references
+        row = rows[table][int(row[step]) - 1]
+    return row[field.column]
+
+
+def _numbers(rows: Rows, what: Aggregate) -> dict[Any, Any]:
+    """By key of the row that others refer to."""
+    found: dict[Any, Any] = {}
+    for row in rows[what.table]:
+        key, one = row[what.via], 1 if what.function == "count" else row[what.column]
+        if one is None:
+            continue
+        before = found.get(key)
+        if before is None:
+            found[key] = one
+        elif what.function == "count":
+            found[key] = before + 1
+        else:
+            found[key] = max(before, one) if what.function == "max" else min(before, one)
+    return found

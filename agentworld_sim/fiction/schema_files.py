@@ -295,7 +295,8 @@ def _sql_problems(schema: FictionSchema) -> Iterator[str]:
             yield f"tables: {error}."
             return
         for table in schema.tables:
-            where, given = f"tables.{table.name}", set[str]()
+            where = f"tables.{table.name}"
+            given: set[str] = set()
             if table.given:
                 # As a part of another query it cannot be anything but a query.
                 query = f"select * from ({table.given}) limit 0"

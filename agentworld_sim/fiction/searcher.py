@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agentworld_sim.fiction.answer_scores import markdown_table, score_answer
+from agentworld_sim.fiction.fiction_questions import FictionQuestion
 from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan
 from agentworld_sim.fiction.question_text import headers
-from agentworld_sim.fiction.questions import FictionQuestion
 
 
-class _Linked(NamedTuple):
+class _Link(NamedTuple):
     """A text, and the address that it leads to; empty where it leads nowhere."""
 
     text: str
@@ -28,38 +28,38 @@ class _Linked(NamedTuple):
 class _ReadPage:
     """What a page says, by heading; `""` is what stands above the first."""
 
-    tables: Mapping[str, Sequence[Sequence[_Linked]]]
+    tables: Mapping[str, Sequence[Sequence[_Link]]]
     """Lines of cells, the head first."""
-    lists: Mapping[str, Sequence[_Linked]]
+    lists: Mapping[str, Sequence[_Link]]
     """Of lines that begin with a star."""
-    links: Mapping[str, Sequence[_Linked]]
+    links: Mapping[str, Sequence[_Link]]
     """Of all other lines."""
 
 
-_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]*)\)")
+_LINK_MARK = re.compile(r"\[([^\]]*)\]\(([^)\s]*)\)")
 
 
 @lru_cache(maxsize=4096)
 def _read_page(text: str) -> _ReadPage:
-    tables: dict[str, list[list[_Linked]]] = {}
-    lists: dict[str, list[_Linked]] = {}
-    links: dict[str, list[_Linked]] = {}
+    tables: dict[str, list[list[_Link]]] = {}
+    lists: dict[str, list[_Link]] = {}
+    links: dict[str, list[_Link]] = {}
     heading = ""
     for line in text.splitlines():
         if line.startswith("## "):
             heading = line[3:]
         elif line.startswith("| ") and set(line) - set("| -:"):
             cells = line[1:-1].split("|")
-            tables.setdefault(heading, []).append([_linked(cell.strip()) for cell in cells])
+            tables.setdefault(heading, []).append([_link_of(cell.strip()) for cell in cells])
         else:
-            found = [_Linked(*one) for one in _LINK.findall(line)]
+            found = [_Link(*one) for one in _LINK_MARK.findall(line)]
             (lists if line.startswith("* ") else links).setdefault(heading, []).extend(found)
     return _ReadPage(tables, lists, links)
 
 
-def _linked(cell: str) -> _Linked:
-    found = _LINK.fullmatch(cell)
-    return _Linked(found[1], found[2]) if found else _Linked(cell, "")
+def _link_of(cell: str) -> _Link:
+    found = _LINK_MARK.fullmatch(cell)
+    return _Link(found[1], found[2]) if found else _Link(cell, "")
 
 
 class _NotFoundError(Exception):
@@ -118,7 +118,7 @@ class Searcher:
         self.opened.add(url)
         return _read_page(self.web_extractor(url))
 
-    def _things(self, table: Table) -> list[_Linked]:
+    def _things(self, table: Table) -> list[_Link]:
         """All things of a table: a list of them that a search finds, with its other parts."""
         title = f"List of {table.noun[1]} by"
         results = self.web_search([f'"{title}"'])
@@ -131,28 +131,28 @@ class Searcher:
         ]
         return [line[0] for page in (first, *more) for line in page.tables.get("", ())[1:]]
 
-    def _said(self, url: str, column: Column) -> _Linked | None:
+    def _in_box(self, url: str, column: Column) -> _Link | None:
         """The value of a column in the box of an article; None where the article leaves it out."""
         box = self._open(url).tables.get("", ())
         return next((value for label, value in box if label.text == column.label), None)
 
-    def _value(self, table: str, thing: _Linked, what: FieldPath | Aggregate) -> Any:
+    def _value(self, table: str, thing: _Link, what: FieldPath | Aggregate) -> Any:
         """What the pages say; None where they leave it out."""
         if isinstance(what, Aggregate):
             return self._aggregate(thing, what)
         for step in what.steps:
             column = self.schema.table(table).column(step)
-            there = self._said(thing.url, column)
+            there = self._in_box(thing.url, column)
             if there is None:
                 return None
             thing, table = there, column.references
         if self.schema.table(table).title == what.column:
             return thing.text
         column = self.schema.table(table).column(what.column)
-        said = self._said(thing.url, column)
+        said = self._in_box(thing.url, column)
         return _read_value(column, said.text) if said else None
 
-    def _aggregate(self, thing: _Linked, what: Aggregate) -> Any:
+    def _aggregate(self, thing: _Link, what: Aggregate) -> Any:
         there = self.schema.table(what.table)
         via = there.column(what.via)
         lines = list(self._lines(thing.url, there, via))
@@ -166,7 +166,7 @@ class Searcher:
         ]
         return {"max": max, "min": min}[what.function](values) if values else None
 
-    def _lines(self, url: str, there: Table, via: Column) -> Iterator[Mapping[str, _Linked]]:
+    def _lines(self, url: str, there: Table, via: Column) -> Iterator[Mapping[str, _Link]]:
         """The rows that refer to a thing, as its article and the pages that go on from there list them: by label,
         or under the empty label where each has an article."""
         heading = f"{there.noun[1][:1].upper()}{there.noun[1][1:]} - {via.label}"
@@ -184,7 +184,7 @@ class Searcher:
                 yield {head.text: cell for head, cell in zip(table[0], line, strict=True)}
 
     def _of_line(
-        self, line: Mapping[str, _Linked], thing: _Linked, there: Table, via: Column, column: Column
+        self, line: Mapping[str, _Link], thing: _Link, there: Table, via: Column, column: Column
     ) -> Any:
         """What a row that refers to a thing has in a column: in its article, on its line, or on the same row's line
         in the article of what it refers to first."""
@@ -193,12 +193,15 @@ class Searcher:
         if column.label not in line:
             first = next(one for one in there.columns if one.references)
             others = self._lines(line[first.label].url, there, first)
-            line = next(
+            same = (
                 one
                 for one in others
                 if one[via.label].url == thing.url
                 and all(one[label] == cell for label, cell in line.items() if label in one)
             )
+            if (line := next(same, None)) is None:
+                # Pages that say one fact in two ways.
+                raise _NotFoundError
         return _read_value(column, line[column.label].text)
 
 

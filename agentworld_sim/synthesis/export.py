@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.synthesis.datasheet import datasheet
+from agentworld_sim.synthesis.datasheet import Results, datasheet
 from agentworld_sim.synthesis.question_scenarios import scenario_of, yaml_of
 from agentworld_sim.synthesis.world_set import Step, WorldSet, missing_step, name_of
 
@@ -54,7 +54,7 @@ def _solved_questions(
     worlds: WorldSet,
 ) -> Iterator[tuple[int, tuple[str, Mapping[str, Any], dict[str, Any]]]]:
     steps: tuple[Step, ...] = ("questions", "check", "solve")
-    found = {step: worlds.results(step) for step in steps}
+    found: dict[Step, Results] = {step: worlds.results(step) for step in steps}
     before: Counter[str] = Counter()
     for recipe in worlds.recipes:
         name, number = name_of(recipe), before[recipe.family]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Self, cast
 
 from agentworld_sim.engines.search.page_index import PageIndex
 from agentworld_sim.fiction.answer_scores import GoldTable
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.page_base import fiction_base
 from agentworld_sim.fiction.pages import fiction_pages
-from agentworld_sim.fiction.questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.schema_files import read_family
 from agentworld_sim.runtime.sync import run_sync
@@ -27,25 +27,17 @@ THINGS = 4
 
 
 def build(recipe: FictionRecipe, earlier: Result) -> Result:
-    fiction = Fiction.generate(recipe)
+    rows = sum(map(len, Fiction.generate(recipe).rows.values()))
     base = fiction_base(recipe)
     with base.reading() as connection:
         pages = len(PageIndex(connection))
-    rows = {name: len(held) for name, held in fiction.rows.items()}
-    counts = {"rows": sum(rows.values()), "pages": pages, "kB": base.path.stat().st_size // 1000}
-    return {
-        "recipe": asdict(recipe),
-        "content": base.content,
-        "tables": rows,
-        "counts": counts,
-        "problems": fiction.broken_rules(),
-    }
+    size = base.path.stat().st_size // 1000
+    return {"content": base.content, "counts": {"rows": rows, "pages": pages, "kB": size}}
 
 
 def questions(recipe: FictionRecipe, earlier: Result, *, count: int) -> Result:
     asked = _questions(recipe, count)
     return {
-        "count": count,
         "questions": [_as_data(one) for one in asked],
         "counts": {
             "questions": len(asked),
@@ -74,7 +66,7 @@ def check(recipe: FictionRecipe, earlier: Result) -> Result:
         for leak in find_leaks(fiction, question, calls):
             typed = ", ".join(calls[leak.call].queries)
             problems.append(
-                f"question {number}: results of {typed!r} show {leak.value!r} of {leak.names}"
+                f"question {number}: results of {typed!r} show {leak.value!r} of {leak.name}"
             )
     rules = len(fiction.schema.rules)
     counts = {"rules": rules, "answers": len(earlier["questions"]), "results": results}
@@ -85,10 +77,12 @@ def solve(recipe: FictionRecipe, earlier: Result) -> Result:
     from agentworld_sim.fiction.searcher import solves
 
     schema = read_family(recipe.family)
+    # Where pages contradict each other nobody can know which one is right: the proof is about their twins that agree.
+    consistent = replace(recipe, inconsistency=0.0)
     solved: list[bool] = []
     calls = 0
     for number, (question, kept) in enumerate(_with_data(recipe, earlier), 1):
-        with _Tools(recipe, number, kept) as tools:
+        with _Tools(consistent, number, kept) as tools:
             solved.append(solves(schema, question, tools.web_search, tools.web_extractor))
             calls += tools.calls
     counts = {"questions": len(solved), "solved": sum(solved), "calls": calls}
@@ -135,9 +129,9 @@ def _questions(recipe: FictionRecipe, count: int) -> list[FictionQuestion]:
 
 def _with_data(
     recipe: FictionRecipe, earlier: Result
-) -> Sequence[tuple[FictionQuestion, Mapping[str, Any]]]:
-    asked = _questions(recipe, earlier["count"])
-    return list(zip(asked, earlier["questions"], strict=True))
+) -> Iterator[tuple[FictionQuestion, Mapping[str, Any]]]:
+    kept = earlier["questions"]
+    return zip(_questions(recipe, len(kept)), kept, strict=True)
 
 
 def _as_data(question: FictionQuestion) -> dict[str, Any]:

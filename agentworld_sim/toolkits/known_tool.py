@@ -42,10 +42,10 @@ class KnownTool:
     """Tools with the same non-empty name here share one shell; empty: the tool's own."""
     slow: bool = False
     """Whether it may take long enough to be computed in a thread; the shell decides for itself."""
-    distinctive: tuple[str, ...] = ()
-    """Arguments that tell it from others of an ordinary name (`search`, `fetch`), although calls may leave them out."""
     of_server: bool = False
     """Whether an MCP server offers it, although its domain is another."""
+    distinctive: tuple[str, ...] = ()
+    """Arguments that tell it from others of an ordinary name (`search`, `fetch`), although calls may leave them out."""
 
     @property
     def toolkit(self) -> str:

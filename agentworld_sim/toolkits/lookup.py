@@ -60,10 +60,10 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "answer": plain.ANSWER_TOOLS,
     "http": http_request.TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
-    "search": web_search.TOOLS,
-    **search_services.TOOLKITS,
     "playwright-mcp": playwright.TOOLS,
     "playwright-mcp-ref": playwright.REF_TOOLS,
+    "search": web_search.TOOLS,
+    **search_services.TOOLKITS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
 

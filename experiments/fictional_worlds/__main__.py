@@ -26,10 +26,10 @@ from agentworld_sim.engines.search.web_tools import web_extractor, web_search
 from agentworld_sim.engines.toolkits import ServerValues
 from agentworld_sim.fiction.answer_scores import markdown_table, score_answer
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.leak_audit import SearchCall, find_leaks
 from agentworld_sim.fiction.pages import fiction_pages
 from agentworld_sim.fiction.query_plan import Filter, QueryPlan, table_at
-from agentworld_sim.fiction.questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.recipe import FictionRecipe, Names
 from agentworld_sim.fiction.recount import recount
 from agentworld_sim.fiction.schema_files import family_names

@@ -38,6 +38,7 @@ OWN_TESTS = {
     "mcp": "agentworld_mcp_shim",
     "postgres": "agentworld_sim.store",
     "servers": "agentworld_mcp_shim",
+    "snapshots": "agentworld_sim.engines",
     "trainers": "agentworld_trainers",
     "vllm": "agentworld_sim.serving",
 }

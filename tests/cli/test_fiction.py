@@ -12,6 +12,7 @@ import pytest
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.goals import check_goals
+from agentworld_sim.synthesis import world_steps
 from tests.cli.in_process import run_command
 
 
@@ -56,6 +57,33 @@ def test_the_table_has_a_line_for_each_family() -> None:
     )
     assert done.returncode == 0
     assert "products" in done.stdout and "all" in done.stdout
+
+
+def test_what_a_check_finds_is_told_and_ends_the_command_with_4(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def build(recipe: object, earlier: object) -> dict[str, Any]:
+        return {"counts": {"rows": 1}, "problems": ["a rule is broken"]}
+
+    monkeypatch.setattr(world_steps, "STEPS", {"build": build})
+    done = command("build", "worlds", "--worlds", "1", "--family", "products", "--jobs", "1")
+    assert done.returncode == 4
+    assert "products-0: a rule is broken\n" in done.stderr
+
+
+@pytest.mark.slow
+def test_many_processes_make_what_one_makes(tmp_path: Path) -> None:
+    for folder, jobs in (("one", "1"), ("two", "2")):
+        for step in (("build", "--worlds", "3", "--rows", "60"), ("questions", "--count", "2")):
+            assert command(step[0], folder, *step[1:], "--jobs", jobs).returncode == 0
+    made = [
+        {
+            str(file.relative_to(tmp_path / name)): file.read_text("utf-8")
+            for file in (tmp_path / name).rglob("*.json")
+        }
+        for name in ("one", "two")
+    ]
+    assert made[0] == made[1] and len(made[0]) == 7
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from agentworld_sim.fiction.fiction_questions import FictionQuestion, draw_questions
 from agentworld_sim.fiction.leak_audit import SearchCall, find_leaks
-from agentworld_sim.fiction.questions import FictionQuestion, draw_questions
 from tests.fiction.worlds import pages_of_rows, world
 from tests.properties import examples
 

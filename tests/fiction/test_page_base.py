@@ -73,7 +73,11 @@ async def test_pages_that_a_release_makes_otherwise_are_refused(
     async with await World.create(Scenario.parse(TEXT), model=False) as world:
         shutil.rmtree(cache)
         another = Fiction.generate(FictionRecipe(family="products", seed=4, rows=60))
-        monkeypatch.setattr(Fiction, "generate", lambda recipe: another)  # pyright: ignore[reportUnknownLambdaType]
+
+        def otherwise(recipe: FictionRecipe) -> Fiction:
+            return another
+
+        monkeypatch.setattr(Fiction, "generate", otherwise)
         with pytest.raises(StoreError, match="Open it with the release that made it"):
             await text_of(world)
 

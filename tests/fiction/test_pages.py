@@ -17,7 +17,7 @@ from agentworld_sim.engines.search import Cell, WebPage
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.pages import LINES, fiction_pages, value_text
-from agentworld_sim.fiction.recipe import FictionRecipe
+from agentworld_sim.fiction.recipe import FictionRecipe, Names
 from agentworld_sim.fiction.schema_files import family_names
 
 GOLDEN = Path(__file__).parent / "data" / "pages.md"
@@ -134,9 +134,13 @@ def test_no_page_shows_a_whole_table_with_all_its_columns() -> None:
             assert not whole <= set(page.cells), page.url
 
 
-@pytest.mark.parametrize("family", family_names())
-def test_the_pages_of_every_family_lead_to_each_other_and_lie_in_its_time(family: str) -> None:
-    fiction = Fiction.generate(FictionRecipe(family=family, seed=5, rows=300))
+@pytest.mark.parametrize(
+    ("family", "names"), [(one, "invented") for one in family_names()] + [("companies", "real")]
+)
+def test_the_pages_of_every_family_lead_to_each_other_and_lie_in_its_time(
+    family: str, names: Names
+) -> None:
+    fiction = Fiction.generate(FictionRecipe(family=family, seed=5, rows=300, names=names))
     pages = list(fiction_pages(fiction))
     urls = [page.url for page in pages]
     assert len(set(urls)) == len(urls)

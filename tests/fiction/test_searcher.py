@@ -13,9 +13,9 @@ from agentworld_sim.engines.search.search_engine import SearchTurn
 from agentworld_sim.engines.search.web_tools import web_extractor, web_search
 from agentworld_sim.engines.toolkits import ServerValues
 from agentworld_sim.fiction.answer_scores import score_answer
+from agentworld_sim.fiction.fiction_questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.leak_audit import SearchCall, find_leaks
 from agentworld_sim.fiction.pages import fiction_pages
-from agentworld_sim.fiction.questions import FictionQuestion, questions_of
 from agentworld_sim.fiction.schema_files import family_names
 from agentworld_sim.fiction.searcher import Searcher, solves
 from tests.fiction.worlds import world

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from agentworld_sim.engines.web.page import SnapshotRules
 
@@ -17,12 +17,12 @@ MODULES = BUILD / "node_modules"
 MINIWOB = BUILD / "python" / "miniwob" / "html"
 
 
-class Seen(TypedDict, total=False):
+class Seen(TypedDict):
     """A page in Chromium: its snapshots, and if programs ran the tree they left, and what they typed and chose."""
 
     snapshots: list[str]
-    html: str
-    live: dict[str, Any]
+    html: NotRequired[str]
+    live: NotRequired[dict[str, Any]]
 
 
 def ask_chromium(

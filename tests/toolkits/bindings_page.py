@@ -72,19 +72,20 @@ themselves outside of MCP servers.
 
 """
 
+_PLAYWRIGHT = """## playwright-mcp, playwright-mcp-ref
+
+The tools of `@playwright/mcp` 0.0.83, which name elements by `target`, and of 0.0.68, which name them by `ref`: the
+schemas of all tools of a world together decide which are meant. They share the browser of `playwright-toolkit`.
+`browser_evaluate`, `browser_run_code` and `browser_take_screenshot` are imagined, or refused where there is no model.
+
+"""
+
 _SEARCH = """## search, tavily, duckduckgo, brave, google-serper, exa, fetch
 
 Tools that search the web and read pages, on the pages of the scenario ([guide](../guides/search-tools.md)). They bind by
 themselves where it has some; elsewhere a model may imagine what they answer. `max_results` of
 `duckduckgo_results_json`, `max_results` and `include_raw_content` of `tavily/tavily_search` are arguments of the
 tool's object, or of a function of your own.
-"""
-
-_PLAYWRIGHT = """## playwright-mcp, playwright-mcp-ref
-
-The tools of `@playwright/mcp` 0.0.83, which name elements by `target`, and of 0.0.68, which name them by `ref`: the
-schemas of all tools of a world together decide which are meant. They share the browser of `playwright-toolkit`.
-`browser_evaluate`, `browser_run_code` and `browser_take_screenshot` are imagined, or refused where there is no model.
 
 """
 

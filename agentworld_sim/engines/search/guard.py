@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from urllib.parse import unquote
 
 _NUMBER_OR_WORD = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _GROUPS = re.compile(r"(?<=\d)[,' \u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
     " seventeen eighteen nineteen"
@@ -34,7 +36,9 @@ class Guard:
     def __init__(self, values: Sequence[str | float], queries: Sequence[str]) -> None:
         """Takes the values (text, numbers, dates as `YYYY-MM-DD`), and the call's queries."""
         forms = _all_forms(tuple(values))
-        typed = _typed("\n".join(queries), _lengths(form for whole, _ in forms for form in whole))
+        typed = _query_runs(
+            "\n".join(queries), _lengths(form for whole, _ in forms for form in whole)
+        )
         unsaid = (whole | parts for whole, parts in forms if whole.isdisjoint(typed))
         self._forms = frozenset[str]().union(*unsaid)
         self._lengths = _lengths(self._forms)
@@ -68,7 +72,7 @@ def _runs(text: str, lengths: Iterable[int]) -> set[str]:
     }
 
 
-def _typed(text: str, lengths: Iterable[int]) -> set[str]:
+def _query_runs(text: str, lengths: Iterable[int]) -> set[str]:
     """What queries say. A number stands alone: the day of a date, or a digit of a code, does not say it."""
     alone = {" ".join(_words(piece)) for piece in _GROUPS.sub("", text).split()}
     return {
@@ -91,13 +95,13 @@ def _all_forms(values: tuple[str | float, ...]) -> tuple[_Forms, ...]:
 
 def _forms(value: str | float) -> _Forms:
     text = str(value)
-    try:
-        return _date_forms(date.fromisoformat(text))
-    except ValueError:
-        words = _words(text)
+    if _DATE.fullmatch(text):
+        with suppress(ValueError):  # A code may look like a date.
+            return _date_forms(date.fromisoformat(text))
+    words = _words(text)
     whole, parts = {" ".join(words)} - {""}, set[str]()
-    if len(words) == 1 and words[0].isdecimal() and int(words[0]) <= 100:
-        whole.add(_number_word(int(words[0])))
+    if len(words) == 1 and words[0] in _NUMBER_WORDS:
+        whole.add(_NUMBER_WORDS[words[0]])
     elif len(words) > 1 and all(word.isalpha() for word in words):
         parts.add(" ".join([*(word[0] for word in words[:-1]), words[-1]]))
         whole.update(joint for joint in ("".join(words),) if len(joint) >= _JOINT)
@@ -115,7 +119,10 @@ def _date_forms(day: date) -> _Forms:
 def _number_word(number: int) -> str:
     if number < len(_UNITS):
         return _UNITS[number]
-    if number == 100:
-        return "one hundred"
     tens, units = divmod(number, 10)
     return _TENS[tens - 2] + (f" {_UNITS[units]}" if units else "")
+
+
+_NUMBER_WORDS = {f"{number}": _number_word(number) for number in range(100)} | {
+    "100": "one hundred"
+}

@@ -199,18 +199,19 @@ class SearchTurn:
         found: dict[str, SearchResult] = {}
         orders: list[list[WebPage]] = []
 
-        def accept(page: WebPage) -> bool:
-            known = page.url in found or not fits(page)
-            result = None if known else result_of(page, words, guard)
+        def accept(page: WebPage, newer: Sequence[PageIndex]) -> bool:
+            if not fits(page) or any(index.page(page.url) is not None for index in newer):
+                return False
+            result = result_of(page, words, guard)
             if result is not None:
                 found[page.url] = result
             return result is not None
 
         noise = any(one["kind"] == "Noise" for one in self.dirt)
-        for index in self.indexes:
+        for place, index in enumerate(self.indexes):
             search = index.search if index is self.indexes[-1] else index.hits
             search = partial(distractors, index) if noise else search
-            orders.append(search(query, limit, accept))
+            orders.append(search(query, limit, partial(accept, newer=self.indexes[:place])))
         pages = chain.from_iterable(zip_longest(*orders))
         results = [found[page.url] for page in pages if page is not None][:limit]
         return results_with_dirt(
@@ -250,14 +251,16 @@ class SearchTurn:
 
 
 def _addresses(host: str, path: str, query: str) -> list[str]:
-    path = quote(unquote(path, errors="replace"), safe="/:@!$&'()*+,;=~") or "/"
-    bare = path.rstrip("/")
-    hosts = (host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}")
+    """The addresses under which a page may be kept that a browser would show for this one."""
+    paths = (path, quote(unquote(path, errors="replace")))
+    bare = host.removeprefix("www.")
     return [
         f"{scheme}://{name}{way}{asked}"
         # A site that knows no such parameter shows the same page.
         for asked in dict.fromkeys((f"?{query}" if query else "", ""))
-        for name in hosts
+        for name in dict.fromkeys((host, bare, f"www.{bare}"))
         for scheme in ("https", "http")
-        for way in dict.fromkeys((path, bare, f"{bare}/"))
+        for way in dict.fromkeys(
+            way for one in paths for way in (one or "/", one.rstrip("/"), f"{one.rstrip('/')}/")
+        )
     ]

@@ -32,7 +32,10 @@ class SearchResult:
     @property
     def day(self) -> str:
         """The date as search engines print it: `Jun 18, 2024`."""
-        return f"{date.fromisoformat(self.date):%b %-d, %Y}" if self.date else "N/A"
+        if not self.date:
+            return "N/A"
+        day = date.fromisoformat(self.date)
+        return f"{day:%b} {day.day}, {day.year}"
 
 
 def result_of(page: WebPage, words: AbstractSet[str], guard: Guard) -> SearchResult | None:

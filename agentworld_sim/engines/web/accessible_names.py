@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from agentworld_sim.engines.web.cascade import Styles
-from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.roles import Roles
+from agentworld_sim.engines.web.page_look import PageLook
 
 _UNNAMED = frozenset(
     "caption code definition deletion emphasis generic insertion mark paragraph presentation strong subscript"
@@ -76,13 +75,11 @@ _TARGET, _CONTENT = _Way("self"), _Way("below")
 class AccessibleNames:
     """The names of a page's elements, kept until what they are made of changes."""
 
-    def __init__(
-        self, document: Document, roles: Roles, styles: Styles, live: LiveState, old_rules: bool
-    ) -> None:
-        self._document = document
-        self._role_of = roles.of
-        self._styles = styles
-        self._hidden = styles.hidden
+    def __init__(self, look: PageLook, live: LiveState, old_rules: bool) -> None:
+        self._document = look.document
+        self._role_of = look.roles.of
+        self._styles = look.styles
+        self._hidden = look.styles.hidden
         self._live = live
         self._old_rules = old_rules
         self._names: dict[int, Name] = {}
@@ -164,7 +161,7 @@ class AccessibleNames:
                 if name.text:
                     return name
         if way.label or way.labelled or way.target == "below":
-            name = self._embedded(element, way, visited, labelled_by)
+            name = self._value_inside(element, way, visited, labelled_by)
             if name is not None:
                 visited.add(index)
                 return name
@@ -191,11 +188,13 @@ class AccessibleNames:
             if name.text.strip() if way.target == "self" else name.text:
                 return Name(name.text, (*name.sources, index))
         visited.add(index)
-        if (not presentational or element.tag in ("iframe", "frame")) and element.get("title").strip():
+        if (not presentational or element.tag in ("iframe", "frame")) and element.get(
+            "title"
+        ).strip():
             return Name(element.get("title"), (index,))
         return _NO_NAME
 
-    def _embedded(
+    def _value_inside(
         self, element: Element, way: _Way, visited: set[int], labelled_by: Sequence[Element]
     ) -> Name | None:
         """The value of a control inside of what is named; None if it is none, or names itself."""
@@ -206,7 +205,9 @@ class AccessibleNames:
             return None
         if role == "textbox" or (role == "searchbox" and not self._old_rules):
             is_input = tag in ("input", "textarea")
-            return own(element, self._live.value_of(element) if is_input else element.text_content())
+            return own(
+                element, self._live.value_of(element) if is_input else element.text_content()
+            )
         if role in ("combobox", "listbox"):
             visited.add(element.index)
             if tag == "select":
@@ -241,7 +242,9 @@ class AccessibleNames:
             if one.get("aria-selected") == "true" and self._role_of[one.index] == "option"
         ]
 
-    def _native(self, element: Element, way: _Way, visited: set[int], labelled: bool) -> Name | None:
+    def _native(
+        self, element: Element, way: _Way, visited: set[int], labelled: bool
+    ) -> Name | None:
         """The name that HTML or SVG gives an element of its kind; None if it says nothing of it."""
         title = element.get("title")
         match element.tag:

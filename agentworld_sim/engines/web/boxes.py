@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.web.cascade import FLEXIBLE, FLOATS, Declared, Style, Styles
+from agentworld_sim.engines.web.cascade import (
+    FLEXIBLE,
+    FLOATS,
+    OUT_OF_FLOW,
+    Declared,
+    Style,
+    Styles,
+)
 from agentworld_sim.engines.web.document import Element
 
 _REPLACED = frozenset(
@@ -15,7 +22,9 @@ _REPLACED = frozenset(
 )
 _ALWAYS = frozenset("dialog fieldset option summary td th".split())
 _SHAPES = frozenset("circle ellipse image line path polygon polyline rect text tspan use".split())
-_SVG_HIDDEN = frozenset("clipPath defs desc linearGradient marker mask metadata pattern radialGradient symbol title".split())
+_SVG_HIDDEN = frozenset(
+    "clipPath defs desc linearGradient marker mask metadata pattern radialGradient symbol title".split()
+)
 _ZERO = re.compile(r"-?(?:0+\.?0*|\.0+)(?:[a-z]+|%)?")
 _DECIMAL = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile("[^ \t\n\r\f\u200b]")
@@ -27,7 +36,6 @@ _HORIZONTAL = (
     "padding-left padding-right border border-width border-left border-left-width border-right"
     " border-right-width"
 ).split()
-_OUT_OF_FLOW = ("absolute", "fixed")
 _NO_BORDER = frozenset("none hidden initial unset".split())
 
 
@@ -63,7 +71,11 @@ class Boxes:
         """The first thing in an element without a box of its own that is visible."""
         rendered = self._styles.of[element.index].rendered
         for child in element.children:
-            if rendered and _WORD.search(child) if isinstance(child, str) else self.is_visible(child):
+            if (
+                rendered and _WORD.search(child)
+                if isinstance(child, str)
+                else self.is_visible(child)
+            ):
                 return child
         return None
 
@@ -76,7 +88,7 @@ class Boxes:
             return table is not None and next(table.descendants("tr"), None) is not None
         replaced = tag in _REPLACED or declared.get("content", "").startswith("url(")
         inline = style.display == "inline" and not replaced
-        out_of_flow = declared.get("position") in _OUT_OF_FLOW
+        out_of_flow = declared.get("position") in OUT_OF_FLOW
         shrinks = out_of_flow or inline or self._shrinks(style, declared)
         high = wide = False
         if declared:
@@ -85,9 +97,13 @@ class Boxes:
             if not inline:
                 high = high or _is_length(declared.get("min-height"))
                 wide = wide or _is_length(declared.get("min-width"))
-                if not high and (_is_zero(declared.get("height")) or _is_zero(declared.get("max-height"))):
+                if not high and (
+                    _is_zero(declared.get("height")) or _is_zero(declared.get("max-height"))
+                ):
                     return False
-                if not wide and (_is_zero(declared.get("width")) or _is_zero(declared.get("max-width"))):
+                if not wide and (
+                    _is_zero(declared.get("width")) or _is_zero(declared.get("max-width"))
+                ):
                     return False
                 high = high or _is_length(declared.get("height"))
                 wide = wide or _is_length(declared.get("width"))
@@ -98,15 +114,19 @@ class Boxes:
             return True
         if out_of_flow:
             inset = _is_set(declared.get("inset"))
-            high = high or inset or (_is_set(declared.get("top")) and _is_set(declared.get("bottom")))
-            wide = wide or inset or (_is_set(declared.get("left")) and _is_set(declared.get("right")))
+            high = (
+                high or inset or (_is_set(declared.get("top")) and _is_set(declared.get("bottom")))
+            )
+            wide = (
+                wide or inset or (_is_set(declared.get("left")) and _is_set(declared.get("right")))
+            )
         elif axis := self._flex_axis(element):
             grows = _is_length(declared.get("flex")) or _is_length(declared.get("flex-grow"))
             shrinks = axis == "row"
             # Along the other axis an item is as long as the box.
             high = high or grows or (shrinks and wide)
             wide = wide or grows
-        if wide and inline or high and (wide or not shrinks):
+        if (wide and inline) or (high and (wide or not shrinks)):
             return True
         return self._content_takes_room(element, style, declared, not shrinks)
 
@@ -137,13 +157,16 @@ class Boxes:
             if child.tag == "br" and styles.of[child.index].rendered:
                 return True
             own, shown = styles.declared.get(child.index, {}), styles.of[child.index]
-            if own.get("position") in _OUT_OF_FLOW:
+            if own.get("position") in OUT_OF_FLOW:
                 continue
             if self._room[child.index]:
                 if own.get("float") not in FLOATS or self._holds_floats(element, style, declared):
                     return True
-            elif fills and shown.display.startswith("inline-") and shown.rendered:
-                return True  # a line with a box in it is as high as a text
+            elif shown.display.startswith("inline-") and shown.rendered:
+                # A line with a box in it is as high as a text, and some boxes have margins of their own.
+                has_margin = child.tag == "input" and child.type in ("checkbox", "radio")
+                if fills or (has_margin and not _is_zero(own.get("margin"))):
+                    return True
             elif shown.display == "contents" and self._content_takes_room(child, shown, own, fills):
                 return True
         return any(self._pseudo_takes_room(element, kind) for kind in ("before", "after"))
@@ -153,16 +176,19 @@ class Boxes:
             style.display not in ("block", "list-item", "inline")
             or declared.get("overflow", "visible") not in ("visible", "clip")
             or declared.get("float") in FLOATS
-            or declared.get("position") in _OUT_OF_FLOW
+            or declared.get("position") in OUT_OF_FLOW
             or "clear" in self._styles.pseudo(element, "after")
             or element.tag == "body"
         )
 
     def _pseudo_takes_room(self, element: Element, kind: str) -> bool:
         declared = self._styles.pseudo(element, kind)
-        if declared.get("content", "none") in ("none", "normal") or declared.get("display") == "none":
+        if (
+            declared.get("content", "none") in ("none", "normal")
+            or declared.get("display") == "none"
+        ):
             return False
-        if declared.get("position") in _OUT_OF_FLOW:
+        if declared.get("position") in OUT_OF_FLOW:
             return False
         return bool(declared["content"].strip("'\" ")) or _is_length(declared.get("height"))
 
@@ -208,10 +234,16 @@ def _is_zero(value: str | None) -> bool:
 
 def _is_length(value: str | None) -> bool:
     """Whether a value gives a length that is not nothing."""
-    if not value or value in _NO_BORDER or value in ("auto", "inherit") or value.startswith(("none", "0 none")):
+    if (
+        not value
+        or value in _NO_BORDER
+        or value in ("auto", "inherit")
+        or value.startswith(("none", "0 none"))
+    ):
         return False
     return any(
-        part[0] in "123456789.(" or part.startswith(("0.", "var(", "calc(", "thin", "medium", "thick", "max", "min"))
+        part[0] in "123456789.("
+        or part.startswith(("0.", "var(", "calc(", "thin", "medium", "thick", "max", "min"))
         for part in value.split()
     )
 

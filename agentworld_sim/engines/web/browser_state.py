@@ -18,6 +18,8 @@ IMAGINED = "imagined/"
 BLANK = "about:blank"
 CONTROLS = "controls"
 """What of a page's live state outlives the page: the state of its controls."""
+_LONGEST_HISTORY = 50
+"""Pages that a tab goes back through, as in Chromium."""
 FAILED = "chrome-error://chromewebdata/"
 """The address of the page that a browser shows where no page came."""
 
@@ -79,6 +81,8 @@ class BrowserState:
         """The tab in front, by its place."""
         self.opened: int = about.get("opened", 0)
         """How many tabs were ever opened."""
+        self.width: int = about.get("width", 1280)
+        """Of the window, in pixels."""
         self.requests: int = about.get("requests", 0)
         """How many requests were ever made."""
         self._pages: dict[tuple[int, int], BrowserPage] = {}
@@ -91,6 +95,7 @@ class BrowserState:
                 "tabs": [asdict(tab) for tab in self.tabs],
                 "current": self.current,
                 "opened": self.opened,
+                "width": self.width,
                 "requests": self.requests,
             }
             self._kept.put("tabs", about)
@@ -127,7 +132,8 @@ class BrowserState:
         """From the first page of the tab to this one."""
         if tab is None or not tab.length:
             return []
-        return [self._visit(tab, number).url for number in range(tab.at + 1)]
+        first = max(0, tab.length - _LONGEST_HISTORY)
+        return [self._visit(tab, number).url for number in range(first, tab.at + 1)]
 
     def go(self, tab: TabState, page: BrowserPage, *, same_document: bool = False) -> None:
         """Opens a page in a tab: what lay ahead is forgotten."""
@@ -139,6 +145,7 @@ class BrowserState:
             tab.documents += 1
         self._put(tab, number, page)
         tab.at, tab.length = number, number + 1
+        self._drop(tab, number - _LONGEST_HISTORY)
 
     def replace(self, tab: TabState, page: BrowserPage) -> None:
         """The page has changed without leaving it."""
@@ -148,7 +155,7 @@ class BrowserState:
 
     def back(self, tab: TabState | None) -> BrowserPage | None:
         """Goes back; `None` on the first page."""
-        if tab is None or tab.at == 0:
+        if tab is None or tab.at <= max(0, tab.length - _LONGEST_HISTORY):
             return None
         left, kept = self.page(tab), self.live(tab)
         tab.at -= 1
@@ -226,11 +233,14 @@ class BrowserState:
 
     def _forget(self, tab: TabState, beyond: int) -> None:
         for number in range(beyond, tab.length):
-            self._pages.pop((tab.number, number), None)
-            for what in ("visit", "live"):
-                key = self._key(tab, what, number)
-                if self._value(key) is not None:
-                    self._kept.put(key, None)
+            self._drop(tab, number)
+
+    def _drop(self, tab: TabState, number: int) -> None:
+        self._pages.pop((tab.number, number), None)
+        for what in ("visit", "live"):
+            key = self._key(tab, what, number)
+            if self._value(key) is not None:
+                self._kept.put(key, None)
 
     def _put(self, tab: TabState, number: int, page: BrowserPage) -> None:
         self._pages[tab.number, number] = page

@@ -14,7 +14,13 @@ from agentworld_sim.engines.web.browser_state import (
     TabState,
 )
 from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
-from agentworld_sim.engines.web.page_loading import Download, LoadFailed, PageLoader, WorldFiles
+from agentworld_sim.engines.web.page_loading import (
+    Download,
+    LoadFailed,
+    PageLoader,
+    WorldFiles,
+    data_page,
+)
 from agentworld_sim.engines.web.requests import WebRequest
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange
@@ -100,9 +106,8 @@ class BrowserTurn:
             self._open.pop(tab.number)
             return there
         self.loader.tab = self.browser.opened if way.new_tab else tab.number
-        referer = here.url.partition("#")[0] if here.url.startswith("http") else ""
         try:
-            came = self._load(way, referer)
+            came = self._load(way, referer_of(here.url, way.request.url))
         except LoadFailed as error:
             self.loader.fail(way.request.url, str(error))
             self._arrive(tab, way, _failed_page(way.request.url, str(error)))
@@ -122,6 +127,8 @@ class BrowserTurn:
     def _load(self, way: Way, referer: str) -> BrowserPage | Download | None:
         if way.request.url == BLANK:
             return BrowserPage(BLANK, 200, "")
+        if way.request.url.startswith("data:"):
+            return data_page(way.request.url)
         return self.loader.load(way.request, referer=referer, raw=way.download is not None)
 
     def _arrive(self, tab: TabState, way: Way, page: BrowserPage) -> None:
@@ -146,6 +153,16 @@ class BrowserTurn:
             )
         )
         return Answer(Observation(text=text, is_error=is_error), change)
+
+
+def referer_of(here: str, target: str) -> str:
+    """What a request says of the page that it comes from: to other sites, where that lies; nothing to what
+    is less safe."""
+    mine, theirs = urlsplit(here), urlsplit(target)
+    if mine.scheme not in ("http", "https") or (mine.scheme, theirs.scheme) == ("https", "http"):
+        return ""
+    is_same = (mine.scheme, mine.netloc) == (theirs.scheme, theirs.netloc)
+    return here.partition("#")[0] if is_same else f"{mine.scheme}://{mine.netloc}/"
 
 
 def way_to(url: str) -> Way:

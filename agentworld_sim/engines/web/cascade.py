@@ -51,7 +51,9 @@ _OWN_CURSOR = frozenset("button input label optgroup option select textarea".spl
 """Elements that do not take their cursor from around them."""
 _IGNORED = frozenset("style script noscript template".split())
 _UNRENDERED_CONTENT = frozenset("audio canvas iframe object textarea video".split())
-_STRING = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|attr\(\s*([-\w]+)\s*\)|(/))""")
+_STRING = re.compile(
+    r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|attr\(\s*([-\w]+)\s*\)|(/))"""
+)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|\n|(.))", re.DOTALL)
 _NO_SCALE = re.compile(r"\bscale[xy]?\(\s*0?\.?0*\s*[,)]")
 
@@ -99,8 +101,9 @@ class Styles:
             self.hidden[element.index] = self._is_hidden(element)
 
     def _apply(self, rules: Sequence[Rule], live: LiveState) -> None:
+        marks = live.marks()
         found = [
-            (rule, self.document.select(rule.selector, live if rule.depends_on_state else None))
+            (rule, self.document.select(rule.selector, marks if rule.depends_on_state else ()))
             for rule in rules
         ]
         inline = [
@@ -133,16 +136,19 @@ class Styles:
             styles.append(shared.setdefault(style, style))
         return styles
 
-    def _style_of(self, element: Element, declared: Declared, above: Style, live: LiveState) -> Style:
+    def _style_of(
+        self, element: Element, declared: Declared, above: Style, live: LiveState
+    ) -> Style:
         tag, attributes = element.tag, element.attributes
         display = declared.get("display") or "unset"
         if display in _NOT_DISPLAY:
             display = "inline" if display in ("initial", "unset") and "display" in declared else ""
         display = display or _default_display(element, live)
-        if "float" in declared or "position" in declared:
-            if declared.get("position") in ("absolute", "fixed") or declared.get("float") in FLOATS:
-                display = _BLOCKS.get(display, display)
-        if above.display in FLEXIBLE:
+        if (
+            above.display in FLEXIBLE
+            or declared.get("position") in OUT_OF_FLOW
+            or declared.get("float") in FLOATS
+        ):
             display = _BLOCKS.get(display, display)
         visible, pointer, clickable = above.visible, above.pointer, above.clickable
         if tag in _OWN_CURSOR:
@@ -170,7 +176,9 @@ class Styles:
             pointer,
             clickable,
             rendered,
-            above.aria_hidden or display == "none" or attributes.get("aria-hidden", "").lower() == "true",
+            above.aria_hidden
+            or display == "none"
+            or attributes.get("aria-hidden", "").lower() == "true",
             above.flat or _NO_SCALE.search(declared.get("transform", "")) is not None,
         )
 
@@ -218,7 +226,7 @@ class Styles:
         text = _content_text(element, written)
         is_block = (
             declared.get("display", "inline") != "inline"
-            or declared.get("position") in ("absolute", "fixed")
+            or declared.get("position") in OUT_OF_FLOW
             or declared.get("float") in FLOATS
             or self.of[element.index].display in FLEXIBLE
         )
@@ -241,6 +249,7 @@ def _default_display(element: Element, live: LiveState) -> str:
 
 
 _NOT_DISPLAY = frozenset("inherit initial unset revert revert-layer".split())
+OUT_OF_FLOW = ("absolute", "fixed")
 FLOATS = ("left", "right", "inline-start", "inline-end")
 FLEXIBLE = frozenset("flex inline-flex grid inline-grid".split())
 _BLOCKS = {
@@ -290,7 +299,11 @@ def _rules_for(document: Document, sheets: Mapping[str, str], width: int) -> lis
         else:
             continue
         media = element.get("media")
-        if text and (not media or media_matches(media, width)) and "disabled" not in element.attributes:
+        if (
+            text
+            and (not media or media_matches(media, width))
+            and "disabled" not in element.attributes
+        ):
             found += rules_of(text, width)
     if not found:
         return found

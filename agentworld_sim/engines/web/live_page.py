@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urldefrag
@@ -20,17 +20,18 @@ from agentworld_sim.engines.web.forms import (
 from agentworld_sim.engines.web.live_state import (
     LiveState,
     form_of,
+    is_listbox,
     value_of_option,
 )
 from agentworld_sim.engines.web.locators import Locators
 from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
-from agentworld_sim.engines.web.refs import RefBook
+from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
 from agentworld_sim.engines.web.roles import is_natively_disabled
 
 _DIALOG = re.compile(
-    r"\s*(?:return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
+    r"\s*(?P<decides>return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
     r"(?P<message>(?:\\.|(?!(?P=quote)).)*)(?P=quote)\s*\)\s*;?\s*"
 )
 """The programs that are understood: a dialog, whose answer decides whether the click counts."""
@@ -58,6 +59,8 @@ class Modal:
     """`confirm`, `alert` or `fileChooser`."""
     element: int
     message: str = ""
+    decides: bool = False
+    """Whether its answer does: `return confirm(…)`."""
     sends: bool = False
     """Whether the dialog decides about sending the form of the element, and not about the click."""
 
@@ -118,16 +121,21 @@ class LivePage:
 
     def _key(self, controls: Any, refs: Any) -> Any:
         """What a page that was read follows from."""
-        return self.page.html, self._sheets, self._distilled, controls or None, refs
+        width = self._browser.width
+        return self.page.html, self._sheets, self._distilled, width, controls or None, refs
 
     def _read(self, live: LiveState, refs: RefBook) -> Page:
         rules = "distilled" if self._distilled else "full"
-        return Page(self.document, live, refs, sheets=self._sheets, rules=rules)
+        width = self._browser.width
+        return Page(self.document, live, refs, sheets=self._sheets, rules=rules, width=width)
 
     def save(self) -> None:
         """Keeps what was done to the page."""
         live = _live_states().dump_python(self.live, mode="json", exclude_defaults=True)
-        refs = _ref_books().dump_python(self.refs, mode="json") if self.refs.last else None
+        refs: dict[str, Any] | None = self.kept.get("refs")
+        # A ref that is given has a new number.
+        if self.refs.last != (refs["last"] if refs else 0):
+            refs = _ref_books().dump_python(self.refs, mode="json")
         kept = {**self.kept, CONTROLS: live, "refs": refs}
         self._browser.keep_live(self._tab, {name: one for name, one in kept.items() if one})
         self._pages[self._tab.number] = self._key(live, refs), self.tree
@@ -189,9 +197,9 @@ class LivePage:
             if asked or "onclick" not in one.attributes:
                 continue
             if dialog := _DIALOG.fullmatch(one.get("onclick")):
-                return Modal(dialog["kind"], element.index, _text(dialog["message"]))
+                return _modal(dialog, element)
             if go := _GO.fullmatch(one.get("onclick")):
-                return Way(WebRequest(resolve_url(self.page.url, go["url"])))
+                return self._leads_to(go["url"], element)
             if active is None:
                 return Unknown(element)
         return Unknown(element) if active is None else self._activate(active)
@@ -211,7 +219,7 @@ class LivePage:
         kind = element.type
         match element.tag:
             case "a" | "area":
-                return self._way(element)
+                return self._leads_to(element.get("href"), element)
             case "label":
                 control = self.document.control_of(element)
                 if control is None or is_natively_disabled(control):
@@ -219,6 +227,10 @@ class LivePage:
                 if self.takes_focus(control):
                     self.focus(control)
                 return self._activate(control)
+            case "option":
+                select = element.closest("select")
+                if select is not None and is_listbox(select):
+                    self.choose(select, [element])
             case "summary":
                 assert element.parent is not None
                 self.tree.set_open(element.parent, not self.live.is_open(element.parent))
@@ -234,16 +246,16 @@ class LivePage:
                 pass
         return None
 
-    def _way(self, anchor: Element) -> Effect:
-        target = resolve_url(self.page.url, anchor.get("href"))
+    def _leads_to(self, href: str, element: Element) -> Effect:
+        target = resolve_url(self.page.url, href)
         if target.lower().startswith("javascript:"):
-            return Unknown(anchor)
+            return Unknown(element)
         if not target.startswith(("http://", "https://", "about:")):
             return None
-        name = anchor.attributes.get("download")
+        name = element.attributes.get("download")
         return Way(
             WebRequest(target),
-            anchor.get("target").lower() == "_blank",
+            element.get("target").lower() == "_blank",
             None if name is None else name or download_name(target),
         )
 
@@ -267,8 +279,7 @@ class LivePage:
             return None
         dialog = _DIALOG.fullmatch(form.get("onsubmit"))
         if dialog and not asked:
-            about = button or form
-            return Modal(dialog["kind"], about.index, _text(dialog["message"]), sends=True)
+            return replace(_modal(dialog, button or form), sends=True)
         if method == "dialog":
             around = form.closest("dialog")
             if around is not None:
@@ -284,7 +295,7 @@ class LivePage:
     def answer(self, modal: Modal, accept: bool) -> Effect:
         """Goes on after a dialog."""
         element = self.document.elements[modal.element]
-        if not accept and modal.kind == "confirm":
+        if not accept and modal.decides:
             return None
         if not modal.sends:
             return self.click(element, asked=True)
@@ -370,6 +381,11 @@ def _live_states() -> TypeAdapter[LiveState]:
 @lru_cache(maxsize=1)
 def _ref_books() -> TypeAdapter[RefBook]:
     return TypeAdapter(RefBook)
+
+
+def _modal(dialog: re.Match[str], element: Element) -> Modal:
+    decides = dialog["kind"] == "confirm" and bool(dialog["decides"])
+    return Modal(dialog["kind"], element.index, _text(dialog["message"]), decides)
 
 
 def _text(literal: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from email.message import Message
 from html import escape
 from typing import Any
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import unquote, unquote_to_bytes, urldefrag, urlsplit
 
 from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState, gives_pages
 from agentworld_sim.engines.web.cookies import after_response, cookie_header
@@ -277,6 +278,19 @@ def _page(url: str, response: WebResponse) -> BrowserPage | Download | None:
     elif media_type.startswith("image/"):
         html = f"<html><head></head><body><img src='{escape(url)}'></body></html>"
     return BrowserPage(url, response.status, html, reason=response.reason)
+
+
+def data_page(url: str) -> BrowserPage | Download | None:
+    """The page that a `data:` URL holds. Raises `LoadFailed` where it holds none."""
+    about, comma, text = url.removeprefix("data:").partition(",")
+    kind, _, encoding = about.rpartition(";") if about.endswith(";base64") else (about, "", "")
+    try:
+        body = b64decode(unquote(text), validate=True) if encoding else unquote_to_bytes(text)
+    except ValueError:
+        comma, body = "", b""
+    if not comma:
+        raise LoadFailed("net::ERR_INVALID_URL")
+    return _page(url, WebResponse(200, body, (("content-type", kind or "text/plain"),)))
 
 
 def download_name(url: str) -> str:

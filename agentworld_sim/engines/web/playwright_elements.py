@@ -19,7 +19,7 @@ from agentworld_sim.engines.web.playwright_answers import (
     preview,
 )
 from agentworld_sim.engines.web.roles import is_natively_disabled
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import CannotCompute, UsageError
 
 _REF = re.compile(r"(?:f\d+)?e\d+")
 _NO_FILL = frozenset(["checkbox", "radio", "file", "submit", "button", "image", "reset", "hidden"])
@@ -104,6 +104,8 @@ class PlaywrightElements:
         control = element
         if (label := element.closest("label")) and element.tag not in ("input", "textarea"):
             control = self.page().document.control_of(label) or element
+        if "contenteditable" in control.attributes:
+            raise CannotCompute("text in an element that is edited as a page is no value of a form")
         waiting = "visible, enabled and editable"
         wrong = _no_fill(control, text)
         if wrong:

@@ -70,7 +70,7 @@ class PlaywrightCall(PlaywrightElements):
 
     def _go(self, tab: TabState, url: str) -> None:
         scheme = url.partition(":")[0].lower()
-        if scheme not in ("http", "https", "about"):
+        if scheme not in ("http", "https", "about", "data"):
             kinds = "Allowed protocols: http:, https:, about:, data:."
             raise PlaywrightError(
                 f'Error: Access to "{scheme}:" protocol is blocked. Attempted URL: "{url}"'
@@ -131,6 +131,10 @@ class PlaywrightCall(PlaywrightElements):
         self.reply.told_tabs()
 
     def resize(self, width: float, height: float) -> None:
+        self.turn.save()
+        self.turn.front()
+        self.turn.browser.width = int(width)
+        self.turn.forget_pages()
         size = f"{{ width: {_number(width)}, height: {_number(height)} }}"
         self.reply.code.append(f"await page.setViewportSize({size});")
 

@@ -9,7 +9,16 @@ from email.policy import HTTP
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Protocol
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
+from urllib.parse import (
+    parse_qsl,
+    quote,
+    unquote,
+    urldefrag,
+    urlencode,
+    urljoin,
+    urlsplit,
+    urlunsplit,
+)
 
 from agentworld_sim.types.state import StateChange, WorldState
 
@@ -216,6 +225,8 @@ def normal_url(url: str) -> str:
 
 def resolve_url(base: str, target: str) -> str:
     """`target` as seen from the page at `base`, as the address bar shows it; empty where it is no URL."""
+    if target.strip().startswith("#"):
+        return urldefrag(base).url + target.strip()
     try:
         joined = urljoin(base, target.strip())
         return normal_url(joined + ("?" if target.endswith("?") and joined[-1:] != "?" else ""))

@@ -11,6 +11,9 @@ from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 MAX_NAME = 900
 """Longer names are left out."""
 
+MAX_KEPT = 1000
+"""Characters of lines that are kept with a node; longer ones are made of what is kept below."""
+
 _QUOTED = re.compile(
     r"^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|^-|[\n:](?:\s|$)|\s#|[\n\r]|^[&*\],?!>|@\"'#%]|[{}`]|^\["
 )
@@ -20,7 +23,15 @@ _NUMBER = re.compile(
 _WORDS = frozenset("y n yes no true false on off null".split())
 _json_text = json.JSONEncoder(ensure_ascii=False).encode
 _ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f-\x9f]')
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
 
 
 def needs_quotes(text: str) -> bool:
@@ -39,7 +50,11 @@ def _quote_key(text: str) -> str:
 def quote_value(text: str) -> str:
     if not needs_quotes(text):
         return text
-    return '"' + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text) + '"'
+    return (
+        '"'
+        + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text)
+        + '"'
+    )
 
 
 def snapshot_yaml(
@@ -86,7 +101,8 @@ def _block(node: AccessibilityNode, level: int, hand: bool, old_rules: bool, dep
             else:
                 lines.append(_block(child, level + 1, hand and not shows_hand, old_rules, depth))
         block = "\n".join(lines)
-    node.written = (form, block)
+    if len(block) < MAX_KEPT:
+        node.written = (form, block)
     return block
 
 

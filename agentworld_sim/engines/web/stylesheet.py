@@ -14,7 +14,7 @@ EXTRA = "browser"
 PROPERTIES = frozenset(
     "border border-bottom border-bottom-width border-left border-left-width border-right border-right-width"
     " border-top border-top-width border-width bottom clear content content-visibility cursor display flex"
-    " flex-direction flex-flow flex-grow float height inset left list-style list-style-type max-height max-width"
+    " flex-direction flex-flow flex-grow float height inset left list-style list-style-type margin max-height max-width"
     " min-height min-width overflow padding-bottom padding-left padding-right padding-top pointer-events position"
     " right top transform visibility width".split()
 )
@@ -22,15 +22,22 @@ _SIDES = {"padding": ("padding-top", "padding-right", "padding-bottom", "padding
 """Properties that stand for four others."""
 
 _TOKEN = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[;{}]""", re.DOTALL)
-_PSEUDO_ELEMENT = re.compile(r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)")
+_PSEUDO_ELEMENT = re.compile(
+    r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)"
+)
 _NEEDS = re.compile(r"([.#]?)((?:[\w-]|\\.)+)")
 _ARGUMENTS = re.compile(r"\[[^\]]*\]|:[-\w]+(?:\((?:[^()]|\([^()]*\))*\))?")
-_LENGTH = re.compile(r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?")
+_LENGTH = re.compile(
+    r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?"
+)
 _STATE = re.compile(r":(?:checked|focus|focus-within|focus-visible)\b|\[open\]")
 
 _AT_RULE = re.compile(r"@([-\w]*)\s*(.*)", re.DOTALL)
 _GROUPS = frozenset(("supports", "layer", "container", "scope"))
 """At-rules whose rules are taken as if they held."""
+
+MAX_NESTING = 8
+"""Rules in more rules than these are left out."""
 
 Declarations = tuple[tuple[str, str], ...]
 
@@ -84,36 +91,37 @@ def _one_media_matches(query: str, width: int) -> bool:
             holds &= width < pixels if sign == "<" else width <= pixels
     for feature, value in re.findall(r"\(\s*([a-z-]+)\s*(?::\s*([^)]*?)\s*)?\)", query):
         if feature in _FEATURES:
-            holds &= value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
+            ours = _FEATURES[feature]
+            holds &= value == ours if value else ours not in ("none", "no-preference")
     holds &= not re.search(r"\b(?:print|speech|tty|tv|projection|handheld)\b", query)
     return not holds if query.strip().startswith("not ") else holds
 
 
 _FEATURES = {
-    "any-hover": "hover",
-    "any-pointer": "fine",
-    "forced-colors": "none",
-    "hover": "hover",
-    "orientation": "landscape",
-    "pointer": "fine",
-    "prefers-color-scheme": "light",
-    "prefers-contrast": "no-preference",
-    "prefers-reduced-motion": "no-preference",
-    "prefers-reduced-transparency": "no-preference",
-    "scripting": "enabled",
-    "update": "fast",
+    feature: value
+    for feature, value in (
+        part.split(":")
+        for part in "any-hover:hover any-pointer:fine forced-colors:none hover:hover orientation:landscape pointer:fine"
+        " prefers-color-scheme:light prefers-contrast:no-preference prefers-reduced-motion:no-preference"
+        " prefers-reduced-transparency:no-preference scripting:enabled update:fast".split()
+    )
 }
 """What a browser without preferences says of itself."""
 
 
-def _style_rules(text: str, width: int, around: str = "") -> Iterator[tuple[str, str]]:
+def _style_rules(
+    text: str, width: int, around: str = "", level: int = 0
+) -> Iterator[tuple[str, str]]:
     """Selectors and declarations of the rules that hold, from inside of other rules and media queries too.
 
     Args:
         text: A sheet, or what is between the braces of a rule.
         width: Of the screen, in pixels.
         around: The selector of the rule that the text is in.
+        level: How many braces it is in.
     """
+    if level > MAX_NESTING:
+        return
     place, declared = 0, list[str]()
     while place < len(text):
         prelude, place, mark = _until(text, place, ";{}")
@@ -123,18 +131,19 @@ def _style_rules(text: str, width: int, around: str = "") -> Iterator[tuple[str,
         body, place = _block(text, place)
         prelude = prelude.strip()
         if not prelude.startswith("@"):
-            yield from _style_rules(body, width, _nested(prelude, around) if around else prelude)
+            selector = _inner_selector(prelude, around) if around else prelude
+            yield from _style_rules(body, width, selector, level + 1)
             continue
         keyword, query = prelude[1:], ""
         if found := _AT_RULE.fullmatch(prelude):
             keyword, query = found[1].lower(), found[2]
         if keyword in _GROUPS or (keyword == "media" and media_matches(query, width)):
-            yield from _style_rules(body, width, around)
+            yield from _style_rules(body, width, around, level + 1)
     if around and any(declared):
         yield around, ";".join(declared)
 
 
-def _nested(selectors: str, around: str) -> str:
+def _inner_selector(selectors: str, around: str) -> str:
     """The selector of a rule in a rule: `&` is what the outer one matches."""
     outer = f":is({around})"
     return ",".join(

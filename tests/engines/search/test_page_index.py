@@ -92,7 +92,7 @@ def test_pages_come_back_with_their_cells_and_are_found_by_them(kettles: PageInd
     assert [kettles.page(one.url) for one in KETTLES] == KETTLES
     assert kettles.page("https://a.alt/7") is None
     assert kettles.showing(Cell("things", 2, "size")) == ["https://a.alt/2"]
-    assert len(kettles) == 6 and kettles.has_host("b.alt") and not kettles.has_host("c.alt")
+    assert kettles.has_host("b.alt") and not kettles.has_host("c.alt")
 
 
 def test_ten_results_are_of_mixed_relevance_and_the_same_in_every_process() -> None:

@@ -176,15 +176,21 @@ async def test_pages_of_the_state_are_found_beside_and_instead_of_those_of_the_b
 ) -> None:
     changed = {"title": "Axabril", "text": "Axabril was withdrawn.", "date": "2025-01-02"}
     new = {"title": "Kettle news", "text": "A kettle fell from the sky."}
+    odd = {"title": "Rust", "text": "It is brown."}
     desk.values = {
         **desk.values,
         f"search/page/{PAGES[0].url}": changed,
         "search/page/https://blog.alt/1": new,
+        "search/page/https://blog.alt/Rust_%28colour%29": odd,
     }
     found = await desk.call("web_search", query="kettle Axabril")
     assert found.text.count("wiki/Axabril") == 1
     assert "Snippet: Axabril was withdrawn." in found.text and "https://blog.alt/1" in found.text
     assert (await desk.call("web_extractor", url=PAGES[0].url)).text == "Axabril was withdrawn."
+    # What the page said before is not found any more.
+    assert "wiki/Axabril" not in (await desk.call("web_search", query="Vorokova")).text
+    seen = await desk.call("web_extractor", url="http://blog.alt/Rust_(colour)/#top")
+    assert seen.text == "It is brown."
     alone = Desk({"search/page/https://blog.alt/1": new})
     assert "https://blog.alt/1" in (await alone.call("web_search", query="kettle")).text
     assert (await Desk({}).call("web_search", query="a")).text == "No results found for: a"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from difflib import unified_diff
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,7 +27,9 @@ def recorded_snapshots() -> Recorded:
 
 
 def steps_of(name: str) -> Sequence[Sequence[Any]]:
-    steps: dict[str, list[list[Any]]] = json.loads((PAGES / "steps.json").read_text(encoding="utf-8"))
+    steps: dict[str, list[list[Any]]] = json.loads(
+        (PAGES / "steps.json").read_text(encoding="utf-8")
+    )
     return steps.get(name, [])
 
 
@@ -34,8 +37,7 @@ def changes(snapshots: Sequence[str]) -> list[list[str]]:
     """The first snapshot as lines, then what is different in each later one."""
     lines = [snapshot.split("\n") for snapshot in snapshots]
     return lines[:1] + [
-        list(unified_diff(before, after, lineterm="", n=0))[2:]
-        for before, after in zip(lines, lines[1:], strict=False)
+        list(unified_diff(before, after, lineterm="", n=0))[2:] for before, after in pairwise(lines)
     ]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from agentworld_sim import MemoryStore, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.web import WebEngine, WebRequest, WebResponse
+from agentworld_sim.engines.web.browser_turn import referer_of
 from agentworld_sim.engines.web.requests import HTML
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
@@ -119,6 +120,40 @@ async def test_what_only_a_real_browser_has_is_refused_with_the_reason() -> None
     await agent.go("/")
     with pytest.raises(CannotCompute, match="places of elements"):
         await agent("snapshot", boxes=True)
+    await agent("navigate", url="data:text/html,<div contenteditable role=textbox>x</div>")
+    with pytest.raises(CannotCompute, match="edited as a page"):
+        await agent("type", target="div", text="y")
+
+
+@pytest.mark.parametrize(
+    "url, shown",
+    [
+        ("data:text/html,<b>x</b> y", "x y"),
+        ("data:text/html;base64,PHA+eDwvcD4=", "x"),
+        ("data:,plain%20<b>", "plain <b>"),
+    ],
+)
+async def test_a_page_may_stand_in_its_url(url: str, shown: str) -> None:
+    agent, internet = await browsing(lambda _: page(""))
+    await agent("navigate", url=url)
+    answer = await agent("snapshot")
+    assert f"- Page URL: {url}\n" in answer
+    assert shown in answer
+    assert "ERR_INVALID_URL" in await agent("navigate", url="data:text/html;base64,%")
+    assert internet.requests == []
+
+
+@pytest.mark.parametrize(
+    "here, target, said",
+    [
+        ("http://a.test/b?c#d", "http://a.test/e", "http://a.test/b?c"),
+        ("http://a.test/b?c", "http://b.test/", "http://a.test/"),
+        ("https://a.test/b", "http://a.test/", ""),
+        ("about:blank", "http://a.test/", ""),
+    ],
+)
+def test_a_request_says_where_it_comes_from(here: str, target: str, said: str) -> None:
+    assert referer_of(here, target) == said
 
 
 async def test_cookies_go_along_through_redirects() -> None:
@@ -172,9 +207,7 @@ async def test_a_host_that_no_site_has_is_not_found_at_once() -> None:
     assert internet.requests == []
 
 
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "javascript:alert(1)", "chrome://settings", "data:,x"]
-)
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "chrome://settings"])
 async def test_only_the_web_is_opened(url: str) -> None:
     agent, _ = await browsing(lambda _: page(""))
     assert "protocol is blocked" in await agent("navigate", url=url)
@@ -269,6 +302,119 @@ async def test_two_tabs_write_to_one_site() -> None:
     assert [(one.path, one.body) for one in sent] == [("/1", b"a=tab+1"), ("/0", b"a=tab+0")]
 
 
+@pytest.mark.parametrize(
+    "html, accept, path",
+    [
+        ("<a href=/to onclick=\"return confirm('Go?')\">x</a>", True, "/to"),
+        ("<a href=/to onclick=\"return confirm('Go?')\">x</a>", False, "/"),
+        ("<a href=/to onclick=\"confirm('Go?')\">x</a>", False, "/to"),
+        ("<a href=/to onclick=\"alert('It\\'s so')\">x</a>", False, "/to"),
+        (
+            "<form action=/to onsubmit='return confirm(\"Go?\")'><button>x</button></form>",
+            True,
+            "/to?",
+        ),
+        (
+            "<form action=/to onsubmit='return confirm(\"Go?\")'><button>x</button></form>",
+            False,
+            "/",
+        ),
+    ],
+)
+async def test_a_dialog_waits_for_its_answer(html: str, accept: bool, path: str) -> None:
+    agent, _ = await browsing(lambda _: page(html))
+    await agent.go("/")
+    assert "### Modal state" in await agent.click("a, button")
+    await agent("handle_dialog", accept=accept)
+    assert f"Page URL: http://s.test{path}\n" in await agent("snapshot") + "\n"
+
+
+@pytest.mark.parametrize(
+    "html, path",
+    [
+        ("<a href='#'>x</a>", "/#"),
+        ("<a href='#y'>x</a>", "/#y"),
+        ("<a href=mailto:a@b.test>x</a>", "/"),
+        ("<a href='javascript:void(0)'>x</a>", "/"),
+        ("<a>x</a>", "/"),
+        ("<div onclick=\"location='/to'\"><a>x</a></div>", "/to"),
+        ("<div onclick='unknown()'><a>x</a></div>", "/"),
+        ("<a href='//other.test'>x</a>", ""),
+    ],
+)
+async def test_a_click_leads_where_the_page_says(html: str, path: str) -> None:
+    agent, internet = await browsing(lambda _: page(html))
+    await agent.go("/")
+    answer = await agent.click("a")
+    url = f"http://s.test{path}" if path else "chrome-error://chromewebdata/"
+    assert f"- Page URL: {url}\n" in answer
+    assert len(internet.requests) == 1 + (path == "/to")
+
+
+@pytest.mark.parametrize(
+    "keys, value",
+    [
+        (["a", "B"], "abcaB"),
+        (["Backspace"], "ab"),
+        (["Control+a", "x"], "x"),
+        (["Control+a", "Delete"], ""),
+        (["Delete", "ArrowLeft", "Escape", "F5"], "abc"),
+        (["Shift+A"], "abcA"),
+    ],
+)
+async def test_keys_are_typed_where_the_focus_is(keys: list[str], value: str) -> None:
+    agent, _ = await browsing(lambda _: page("<input aria-label=A value=abc autofocus>"))
+    await agent.go("/")
+    for key in keys:
+        await agent("press_key", key=key)
+    shown = re.search(
+        r'textbox "A" \[active\] \[ref=\w+\](?:: "?(\w+)"?)?', await agent("snapshot")
+    )
+    assert shown is not None
+    assert (shown[1] or "") == value
+
+
+async def test_keys_walk_and_choose() -> None:
+    html = (
+        "<select aria-label=S autofocus><option>x<option disabled>y<option>z</select>"
+        "<input type=radio name=r aria-label=R1 checked><input type=radio name=r aria-label=R2>"
+        "<input type=checkbox aria-label=C><button tabindex=-1>no</button><button disabled>off</button>"
+        "<details><summary>More</summary>inside</details>"
+    )
+    agent, _ = await browsing(lambda _: page(html))
+    await agent.go("/")
+    for key in ("ArrowDown", "Tab", "ArrowDown", "Tab", "Space", "Tab", "Enter"):
+        await agent("press_key", key=key)
+    shown = await agent("snapshot")
+    for state in ('"z" [selected]', '"R2" [checked]', '"C" [checked]', "inside", '"More" [active]'):
+        assert state in shown
+
+
+async def test_a_fault_is_told_in_the_servers_form() -> None:
+    fault = {"name": "down", "kind": "server-error"}
+    about = {"name": "n", "domains": ["web"], "controls": [fault]}
+    engine = WebEngine(None, OneSite(lambda _: page("")))
+    world = await World.create(Scenario.model_validate(about), engines=[engine])
+    world.add_tools(toolkit("playwright-mcp"))
+    assert (await Agent(world).go("/")).startswith("### Error\nError: ")
+
+
+async def test_a_narrow_window_shows_what_is_for_it() -> None:
+    html = "<style>@media (max-width: 600px) {h1 {display: none}}</style><h1>Wide</h1><p>Always"
+    agent, _ = await browsing(lambda _: page(html))
+    await agent.go("/")
+    assert "Wide" in await agent("snapshot")
+    await agent("resize", width=500, height=600)
+    assert "Wide" not in await agent("snapshot")
+
+
+async def test_an_option_of_a_list_is_chosen_by_a_click() -> None:
+    agent, _ = await browsing(lambda _: page("<select multiple><option>a<option>b</select>"))
+    await agent.go("/")
+    await agent.click("option:nth-child(2)")
+    assert 'option "b" [selected]' in await agent("snapshot")
+
+
 async def test_both_makers_tools_share_the_browser() -> None:
     agent, _ = await browsing(lambda request: page(f"<p>{request.path}</p><a href=/next>on</a>"))
     await agent.go("/first")
@@ -295,7 +441,11 @@ async def test_every_point_of_a_session_can_be_gone_back_to() -> None:
 
     store = MemoryStore()
     agent, internet = await browsing(site, store)
-    looks = [("snapshot", {}), ("tabs", {"action": "list"}), ("press_key", {"key": "b"})]
+    looks: list[tuple[str, dict[str, Any]]] = [
+        ("snapshot", {}),
+        ("tabs", {"action": "list"}),
+        ("press_key", {"key": "b"}),
+    ]
     steps: list[tuple[str, dict[str, Any]]] = [
         ("navigate", {"url": "http://s.test/"}),
         ("snapshot", {}),
@@ -359,6 +509,9 @@ async def test_a_page_that_no_site_has_is_imagined_once_and_the_same_on_a_revisi
         assert "Page URL: http://i.test/2" in await agent.click("a")
         assert "Page Title: I" in await agent("navigate", url="http://i.test/#top")
         assert len(server.requests) == 2
+        schema = TOOLS["0.0.83"]["browser_evaluate"]
+        (asked,) = world.add_tools([ToolSpec(name="browser_evaluate", input_schema=schema)])
+        assert asked.binds_to == "model/web"
         assert [turn.observation.provenance for turn in (await world.trajectory()).turns] == [
             "imagined",
             "imagined",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph.graph import END, START, MessagesState, StateGraph
 
 from agentworld_graphs import SimToolNode
 from agentworld_sim import World
 from agentworld_sim.engines.web import WebEngine
 from tests.engines.web.action_site import ActionInternet
+
+if TYPE_CHECKING:
+    from conftest import Lab
 
 SCHEMAS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "engines/web/actions/tools.json").read_text(encoding="utf-8")
@@ -32,20 +34,13 @@ def real_tools(*names: str) -> list[BaseTool]:
     ]
 
 
-async def test_a_graph_browses_a_site_of_its_world() -> None:
+async def test_a_graph_browses_a_site_of_its_world(lab: Lab, go: dict[str, Any]) -> None:
     world = await World.create(engines=[WebEngine(None, ActionInternet(), workspace="/work")])
     node = SimToolNode(real_tools("browser_navigate", "browser_click"), world=world)
-    graph = StateGraph(MessagesState)
-    graph.add_node("tools", node)
-    graph.add_edge(START, "tools")
-    graph.add_edge("tools", END)
-    agent = graph.compile()
-
-    async def ask(name: str, **arguments: Any) -> str:
-        call = {"name": name, "args": arguments, "id": "1", "type": "tool_call"}
-        final = await agent.ainvoke({"messages": [AIMessage("", tool_calls=[call])]})
-        return final["messages"][-1].content
-
     url = "http://orders.web.test/orders.html"
-    shown = await ask("browser_navigate", url=url)
+    call = {"name": "browser_navigate", "args": {"url": url}, "id": "1", "type": "tool_call"}
+    script = [AIMessage("", tool_calls=[call]), AIMessage("done")]
+    final = await lab.agent(node, *script).ainvoke(go)
+    shown = final["messages"][-2].content
+    # The tool beside it takes a ref: this is the generation that shows its pages.
     assert 'link "Redirect" [ref=' in shown and "```yaml" in shown

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Literal
 
 from agentworld_sim.engines.search.web_page import Cell, WebPage
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.fiction.answer_scores import CellMetric, GoldTable
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.plan_draws import PlanDraws
@@ -141,7 +141,7 @@ def answer_of(
         singles: Whether one row will do without a ranking.
 
     Raises:
-        AssertionError: SQL and the loops over rows disagree.
+        WorldFailure: SQL and the loops over rows disagree, which is a defect of ours.
     """
     schema = fiction.schema
     rows = connection.execute(sql_of(schema, plan)).fetchall()
@@ -159,7 +159,11 @@ def answer_of(
     again = recount(schema, fiction.rows, plan)
     if again is None:
         return None
-    assert again == rows, f"{sql_of(schema, plan)}: SQL gives {rows}, loops over rows {again}"
+    if again != rows:
+        raise WorldFailure(
+            f"two ways to one answer differ: {sql_of(schema, plan)} gives {rows}, loops over the rows of"
+            f" {fiction.recipe} give {again}. Please report this."
+        )
     return rows
 
 

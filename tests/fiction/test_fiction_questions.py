@@ -9,9 +9,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.fiction.answer_scores import score_answer
 from agentworld_sim.fiction.fiction import Fiction
+from agentworld_sim.fiction.fiction_questions import (
+    PAGE_SHARE,
+    ROWS,
+    FictionQuestion,
+    answer_of,
+    questions_of,
+)
 from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.query_plan import (
     FieldPath,
@@ -20,13 +27,6 @@ from agentworld_sim.fiction.query_plan import (
     Rank,
     cells_behind,
     sql_of,
-)
-from agentworld_sim.fiction.questions import (
-    PAGE_SHARE,
-    ROWS,
-    FictionQuestion,
-    answer_of,
-    questions_of,
 )
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.fiction.recount import recount
@@ -100,6 +100,15 @@ def test_a_question_says_units_dates_and_columns() -> None:
     assert weights and all("Weight is in g." in one.text for one in weights)
 
 
+def test_two_ways_to_an_answer_that_differ_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object) -> list[tuple[str, int]]:
+        return [("Nobody", 1)]
+
+    monkeypatch.setattr("agentworld_sim.fiction.fiction_questions.recount", wrong)
+    with pytest.raises(WorldFailure, match="two ways to one answer differ: select"):
+        questions(1, seed=77)
+
+
 def test_facts_that_stand_on_no_page_are_not_asked_for() -> None:
     with pytest.raises(UsageError, match="gives 0 questions"):
         questions_of(world(), 1, pages=())
@@ -171,7 +180,7 @@ def test_a_plan_without_a_need_for_its_filter_makes_no_question() -> None:
 def test_the_facts_behind_a_value_are_those_that_lead_to_it() -> None:
     schema, rows = world().schema, world().rows
     product = rows["products"][4]
-    maker = rows["makers"][product["maker"] - 1]
+    maker = rows["makers"][int(product["maker"]) - 1]
     population = FieldPath(("maker", "country"), "population")
     assert list(cells_behind(schema, rows, "products", product, population)) == [
         ("products", 5, "maker"),
