@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import UsageError
+from agentworld_sim.extras import require
 from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
@@ -64,10 +65,10 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
     values |= _internet(scenario)
     if scenario.sites:
-        from agentworld_sim.sites.site_internet import first_records, scenario_internet
+        require("jinja2", extra="browser")
+        from agentworld_sim.sites.site_internet import check_sites, first_records
 
-        # Sites that cannot work are refused when the world is made.
-        scenario_internet(scenario)
+        check_sites(scenario)
         values |= first_records(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 
@@ -269,7 +270,9 @@ def _web(setup: EngineSetup) -> Engine:
         from agentworld_sim.engines.web import WebEngine
 
         scenario = setup.scenario
-        return WebEngine(setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path)
+        return WebEngine(
+            setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path
+        )
 
     return LateEngine("web", make)
 
@@ -289,6 +292,7 @@ def internet_of(scenario: Scenario) -> Internet | None:
     """The internet of a scenario's worlds: its sites, and the pages that can be searched; `None` without any."""
     parts: list[Internet] = []
     if scenario.sites:
+        require("jinja2", extra="browser")
         from agentworld_sim.sites.site_internet import scenario_internet
 
         if (sites := scenario_internet(scenario)) is not None:

@@ -42,9 +42,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)(?::([a-z]+))?\}")
 """`{name}` and `{name:kind}` in paths, names of fields and addresses."""
 
-_RESERVED = frozenset(
-    "site user path query form flash pages status message now data page_number".split()
-)
+_RESERVED = frozenset("site user path query form flash pages status message now".split())
 """What every template knows; no row can be called so."""
 
 
@@ -83,9 +81,7 @@ Statements = Annotated[
     tuple[Sql, ...],
     Field(strict=False),
     BeforeValidator(_statements),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 Queries = Mapping[Name, Sql]
 
@@ -95,8 +91,6 @@ class FieldRule(Strict):
 
     name: Name | None = None
     """The parameter's name; by default the last part of the field's, so `submission[title]` is `:title`."""
-    label: str = ""
-    """What messages call it."""
     required: bool = False
     """Whether it must say something."""
     max: Positive | None = None
@@ -226,7 +220,8 @@ class Site(Strict):
     """Its tables, which are the world's."""
     start: str | None = None
     """A template that writes records of the world's first moment, one a line: `{"table": …, "record": {…}}`.
-    It may use `pick(list)`, `number(least, most)` and `ago(days)`, which follow from the world's seed."""
+    It may use `pick(list)`, `number(least, most)`, `ago(days)` (a text) and `moment(days)` (seconds), which follow
+    from the world's seed and clock."""
     session: SessionSpec | None = None
     """Sessions, where people can sign in."""
     rows: Queries = Field(default_factory=dict[str, str])
@@ -241,6 +236,43 @@ class Site(Strict):
 
     _source: str = PrivateAttr(default="<site>")
     _text: str = PrivateAttr(default="")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Reads a site's file, and what stands in the folders `templates` and `static` beside it.
+
+        Raises:
+            ScenarioError: it is invalid. The message lists every problem, up to ten.
+        """
+        from agentworld_sim.scenario._document import problems_error, problems_of, read_document
+
+        try:
+            text = _text_in(path)
+            beside = {
+                "templates": dict(_texts_in(path.parent / "templates")),
+                "static": {f"/{name}": held for name, held in _texts_in(path.parent / "static")},
+            }
+        except OSError as error:
+            raise ScenarioError(f"{error.filename} cannot be read: {error.strerror}.") from error
+        document = read_document(text, str(path))
+        value, problems, site = document.value, list(document.problems), None
+        if isinstance(value, dict):
+            own = {part: value.get(part, {}) for part in beside}
+            value = {
+                **value,
+                **{
+                    part: {**beside[part], **said} if isinstance(said, dict) else said
+                    for part, said in own.items()
+                },
+            }
+        try:
+            site = cls.model_validate(value)
+        except ValidationError as error:
+            problems += problems_of(error, document, cls)
+        if site is None or problems:
+            raise problems_error(str(path), problems)
+        site._source, site._text = str(path), text
+        return site
 
     def error_of(self, problems: Problems) -> ScenarioError:
         """One error for all problems, each with its place in the file."""
@@ -267,50 +299,17 @@ class Site(Strict):
         return self
 
 
-def read_site(path: Path) -> Site:
-    """Reads a site's file, and what stands in the folders `templates` and `static` beside it.
-
-    Raises:
-        ScenarioError: it is invalid. The message lists every problem, up to ten.
-    """
-    from agentworld_sim.scenario._document import (
-        MAX_BYTES,
-        problems_error,
-        problems_of,
-        read_document,
-        source_text,
-    )
-
-    try:
-        with path.open("rb") as stream:
-            text = source_text(stream.read(MAX_BYTES + 1), str(path))
-        document = read_document(text, str(path))
-        value = document.value
-        if isinstance(value, dict):
-            for part, prefix in (("templates", ""), ("static", "/")):
-                beside = {prefix + name: held for name, held in _texts_in(path.parent / part)}
-                own = value.get(part, {})
-                value = {**value, part: {**beside, **own} if isinstance(own, dict) else own}
-        site = Site.model_validate(value)
-    except OSError as error:
-        raise ScenarioError(f"{error.filename} cannot be read: {error.strerror}.") from error
-    except ValidationError as error:
-        problems = [*document.problems, *problems_of(error, document, Site)]
-        raise problems_error(str(path), problems) from error
-    if document.problems:
-        raise problems_error(str(path), document.problems)
-    site._source, site._text = str(path), text
-    return site
-
-
 def _texts_in(folder: Path) -> Iterable[tuple[str, str]]:
-    from agentworld_sim.scenario._document import MAX_BYTES, source_text
-
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if file.is_file() and not file.is_symlink():
-            with file.open("rb") as stream:
-                text = source_text(stream.read(MAX_BYTES + 1), str(file))
-            yield file.relative_to(folder).as_posix(), text
+            yield file.relative_to(folder).as_posix(), _text_in(file)
+
+
+def _text_in(file: Path) -> str:
+    from agentworld_sim.scenario._document import MAX_BYTES, source_text
+
+    with file.open("rb") as stream:
+        return source_text(stream.read(MAX_BYTES + 1), str(file))
 
 
 def shipped_sites() -> dict[str, Path]:
@@ -328,8 +327,10 @@ def shipped_site(name: str) -> Site:
     known = shipped_sites()
     if name not in known:
         listed = ", ".join([ADMIN, *known])
-        raise UsageError(f"there is no site {name!r}.{nearest(name, [ADMIN, *known])} Sites: {listed}.")
-    return read_site(known[name])
+        raise UsageError(
+            f"there is no site {name!r}.{nearest(name, [ADMIN, *known])} Sites: {listed}."
+        )
+    return Site.load(known[name])
 
 
 class SiteEntry(Strict):
@@ -362,23 +363,30 @@ class SiteEntry(Strict):
                 raise KeyedProblems([(("site",), str(error))]) from None
         return self
 
-    def read(self, base: Path | None) -> Site | None:
-        """The site that it names, with its file beside `base`; `None` for the one that is made from the tables.
+    def with_definition(self, base: Path | None) -> Self:
+        """The entry with the site itself instead of its file beside `base`.
 
         Raises:
             ScenarioError: the file cannot be read, or is invalid.
         """
+        if self.file is None or base is None:
+            return self
+        return self.model_copy(update={"file": None, "definition": Site.load(base / self.file)})
+
+    def to_site(self) -> Site | None:
+        """The site; `None` for the one that is made from the tables.
+
+        Raises:
+            ScenarioError: there is only the name of its file.
+        """
         if self.site == ADMIN:
             return None
         if self.file is not None:
-            if base is None:
-                raise ScenarioError(
-                    f"the site {self.file!r} is beside the scenario's file, and it was read from none."
-                    " Load the scenario from its file, or write the site under `definition`."
-                )
-            site = read_site(base / self.file)
-        else:
-            site = self.definition or shipped_site(self.site or "")
+            raise ScenarioError(
+                f"the site {self.file!r} is beside the scenario's file, and it was read from none."
+                " Load the scenario from its file, or write the site under `definition`."
+            )
+        site = self.definition or shipped_site(self.site or "")
         if self.hosts is None:
             return site
         return site.model_copy(update={"hosts": self.hosts})
@@ -403,7 +411,6 @@ __all__ = [
     "Site",
     "SiteEntry",
     "SiteUse",
-    "read_site",
     "shipped_site",
     "shipped_sites",
 ]

@@ -20,7 +20,7 @@ from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.sites.admin_site import admin_site
 from agentworld_sim.sites.site_application import SiteApplication
 from agentworld_sim.sites.site_problems import site_problems
-from agentworld_sim.sites.site_templates import SiteTemplates, TemplateFailure
+from agentworld_sim.sites.site_templates import TemplateFailure, site_templates
 from agentworld_sim.types.state import StateChange, WorldState
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ def scenario_internet(scenario: Scenario) -> SiteInternet | None:
     """The sites of a scenario; `None` where it has none.
 
     Raises:
-        ScenarioError: a site has something that cannot work: every problem with its place.
+        ScenarioError: two answer at one host, or one shows a table that is not there.
     """
     if not scenario.sites:
         return None
@@ -71,14 +71,24 @@ def scenario_internet(scenario: Scenario) -> SiteInternet | None:
             own = [tables[name] for name in names]
         else:
             own = [tables[name] for name in site.tables]
-        application = SiteApplication(site, own, user=entry.user)
-        if problems := site_problems(application):
-            raise site.error_of(problems)
-        applications.append(application)
+        applications.append(SiteApplication(site, own, user=entry.user))
     hosts = [host for one in applications for host in one.site.hosts]
     if twice := [host for host in hosts if hosts.count(host) > 1]:
         raise ScenarioError(f"two sites answer at {twice[0]!r}. Give one of them other `hosts`.")
     return SiteInternet(applications)
+
+
+def check_sites(scenario: Scenario) -> None:
+    """Looks for what cannot work in the sites that do not come with the library.
+
+    Raises:
+        ScenarioError: there is something: every problem of a site with its place.
+    """
+    internet = scenario_internet(scenario)
+    used = scenario.site_uses()
+    for (entry, site), one in zip(used, internet.applications if internet else (), strict=True):
+        if entry.site is None and site is not None and (problems := site_problems(one)):
+            raise site.error_of(problems)
 
 
 def first_records(scenario: Scenario) -> Mapping[str, Any]:
@@ -89,10 +99,20 @@ def first_records(scenario: Scenario) -> Mapping[str, Any]:
     """
     values: dict[str, Any] = {}
     tables: dict[str, Table] = scenario.table_options()["tables"]
-    for _, site in scenario.site_uses():
+    owned = {name for _, site in scenario.site_uses() if site for name in site.tables}
+    for entry, site in scenario.site_uses():
         if site is None:
+            # It shows tables that no site owns too; otherwise they begin when a tool first touches them.
+            for name in sorted({*(entry.tables or tables)} - owned - {"*"}):
+                held = initial_records(
+                    Plan(tables=tables),
+                    tables[name],
+                    seed=scenario.seed,
+                    clock_us=scenario.clock_us,
+                )
+                values |= initial_values(tables[name], held)
             continue
-        added = _started(site, scenario.seed, scenario.clock_us)
+        added = _start_records(site, scenario.seed, scenario.clock_us)
         for name, spec in site.tables.items():
             own = [*spec.records, *added.get(name, ())]
             key = spec.key or ("id",)
@@ -112,7 +132,9 @@ def _values_of(
         for name, value in record.items():
             problem = schema_problem(table.fields[name], value) if name in table.fields else None
             if problem is not None:
-                raise ScenarioError(f"{site.site}: a record of {table.name!r}: {name!r}: {problem}.")
+                raise ScenarioError(
+                    f"{site.site}: a record of {table.name!r}: {name!r}: {problem}."
+                )
     whole = replace(table, records=tuple(records), generate=table.generate or 0)
     try:
         held = initial_records(
@@ -123,7 +145,7 @@ def _values_of(
     return initial_values(whole, held)
 
 
-def _started(site: Site, seed: int, clock_us: int) -> Mapping[str, list[Mapping[str, Any]]]:
+def _start_records(site: Site, seed: int, clock_us: int) -> Mapping[str, list[Mapping[str, Any]]]:
     if site.start is None:
         return {}
     return _records_written(site.start, tuple(sorted(site.templates.items())), seed, clock_us)
@@ -146,9 +168,12 @@ def _records_written(
     def ago(days: float) -> str:
         return f"{moment - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
 
-    given = {"pick": pick, "number": number, "ago": ago}
+    def stamp(days: float) -> int:
+        return int((moment - timedelta(days=days)).timestamp())
+
+    given = {"pick": pick, "number": number, "ago": ago, "moment": stamp}
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for line in SiteTemplates(dict(templates)).render(name, given).splitlines():
+    for line in site_templates(templates).render(name, given).splitlines():
         if not line.strip():
             continue
         try:

@@ -12,7 +12,7 @@ from agentworld_sim.scenario.site_file import PLACEHOLDER, FieldRule, Route
 from agentworld_sim.sites.site_application import SiteApplication
 from agentworld_sim.sites.site_forms import parameter_name
 from agentworld_sim.sites.site_records import SiteTransaction
-from agentworld_sim.sites.site_templates import undeclared
+from agentworld_sim.sites.site_templates import TemplateNeeds
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.state import WorldState
 
@@ -20,7 +20,7 @@ Key = tuple[str | int, ...]
 Problems = list[tuple[Key, str]]
 
 _KNOWN = frozenset(
-    "site user path query form flash pages status message now data super self caller loop varargs kwargs".split()
+    "site user path query form flash pages status message now super self caller loop varargs kwargs".split()
 )
 _LINK = re.compile(r"""\b(?:href|src)\s*=\s*["']([^"']*)["']""")
 _FORM = re.compile(r"<form\b((?:\{\{.*?\}\}|\{%.*?%\}|[^>])*)>", re.DOTALL)
@@ -32,12 +32,15 @@ _NEW = re.compile(r":(new_[A-Za-z0-9_]+)")
 def site_problems(application: SiteApplication) -> Problems:
     """All problems, each with its key in the site's file."""
     found: Problems = []
+    needs = TemplateNeeds(application.templates)
     state = WorldState(files=FileTree({}), clock_us=0, seed=0)
-    with application.records.opened(state) as records:
+    with application.records.transaction(state) as records:
         for number, route in enumerate(application.site.routes):
             place: Key = ("routes", number)
             found += [((*place, *key), text) for key, text in _statement_problems(route, records)]
-            found += [((*place, *key), text) for key, text in _page_problems(application, route)]
+            found += [
+                ((*place, *key), text) for key, text in _page_problems(application, route, needs)
+            ]
             if route.go is not None and route.go != "back":
                 link = PLACEHOLDER.sub("\0", route.go).partition("?")[0]
                 if (problem := _link_problem(application, "GET", link)) is not None:
@@ -66,7 +69,11 @@ def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
     before: dict[str, Any] = {**dict.fromkeys([*names, *route.query], ""), "user": None, "now": ""}
     fields = {parameter_name(field, rule): "" for field, rule in route.form.items()}
     given = {**before, **fields}
-    found: Problems = []
+    found: Problems = [
+        ((), f"{name!r} has a meaning in SQL already. Rename the part of the path or the field.")
+        for name in ("user", "now")
+        if name in (*names, *route.query, *fields)
+    ]
 
     def look(key: Key, sql: str, known: Mapping[str, Any]) -> None:
         found.extend(_run(key, lambda: records.rows(sql, known)))
@@ -78,7 +85,10 @@ def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
     if route.allow is not None:
         look(("allow",), f"SELECT ({route.allow}\n)", before)
     for field, rule in route.form.items():
-        found += [(("form", field, *key), text) for key, text in _rule_problems(rule, route, records, given)]
+        found += [
+            (("form", field, *key), text)
+            for key, text in _rule_problems(rule, route, records, given)
+        ]
     for message, sql in route.refuse.items():
         look(("refuse", message), sql, given)
     for number, sql in enumerate(route.do):
@@ -104,17 +114,22 @@ def _rule_problems(
         yield ("matches",), f"the form has no field {rule.matches!r}.{hint}"
 
 
-def _page_problems(application: SiteApplication, route: Route) -> Iterator[tuple[Key, str]]:
+def _page_problems(
+    application: SiteApplication, route: Route, needs: TemplateNeeds
+) -> Iterator[tuple[Key, str]]:
     if route.page is None:
         return
     names = {found[1] for found in PLACEHOLDER.finditer(route.pattern)}
     names |= {*route.query, *route.row, *route.rows, *route.data, *application.site.rows}
     names |= {parameter_name(field, rule) for field, rule in route.form.items()}
     try:
-        for template, variable in undeclared(application.templates, route.page):
+        for template, variable in sorted(needs.of(route.page)):
             if variable not in names | _KNOWN:
                 hint = nearest(variable, names | _KNOWN)
-                yield ("page",), f"the template {template!r} uses {variable!r}, which nothing gives.{hint}"
+                yield (
+                    ("page",),
+                    f"the template {template!r} uses {variable!r}, which nothing gives.{hint}",
+                )
     except UsageError as error:
         yield ("page",), str(error)
 

@@ -28,7 +28,7 @@ class SiteRecords:
         self._free = deque([RecordDatabase(self.tables, record_key)])
 
     @contextmanager
-    def opened(self, state: WorldState) -> Generator[SiteTransaction]:
+    def transaction(self, state: WorldState) -> Generator[SiteTransaction]:
         """The records as they are in a state. What is written is in `changes`, and nowhere else."""
         try:
             database = self._free.pop()
@@ -74,6 +74,10 @@ class SiteTransaction:
         self._values = apply_changes(self._values, result.values)
         self.changes.update(result.values)
         return result
+
+    def undo(self) -> None:
+        """Takes back all that was written."""
+        self._values, self.changes = self._state.values, {}
 
     def _run(self, statement: Statement, parameters: Mapping[str, Any]) -> StatementResult:
         state = self._state

@@ -36,7 +36,7 @@ class _Tunnel:
     authority: str
 
 
-class _TooLarge(Exception):  # noqa: N818 -- it becomes a response
+class _TooLarge(Exception):
     pass
 
 
@@ -176,7 +176,9 @@ class _Talk:
         return True
 
     async def _response(self, event: h11.Request, body: bytes) -> WebResponse:
-        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
+        headers = tuple(
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers
+        )
         try:
             url = normal_url(self._url(event.target.decode(), dict(headers).get("host", "")))
         except ValueError:

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import UsageError, World
 from agentworld_sim.assembly import internet_of
@@ -89,7 +88,9 @@ async def client_of(url: str) -> AsyncGenerator[Client]:
 
 async def test_requests_of_one_connection_are_answered_in_turn() -> None:
     async with connected() as client:
-        assert (await client.get("http://echo.test/a?b=1#c")).body == b"GET http://echo.test/a?b=1 0"
+        assert (
+            await client.get("http://echo.test/a?b=1#c")
+        ).body == b"GET http://echo.test/a?b=1 0"
         chunks = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n"
         reply = await client.get("http://ECHO.test:80/p", "POST", chunks)
         assert reply.body == b"POST http://echo.test/p 5"
@@ -111,7 +112,9 @@ async def test_a_client_that_waits_is_told_to_go_on_or_that_it_is_too_much() -> 
 
 async def test_what_is_too_large_is_read_and_refused() -> None:
     async with connected() as client:
-        head = f"POST http://echo.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: {MOST_BODY + 1}\r\n\r\n"
+        head = (
+            f"POST http://echo.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: {MOST_BODY + 1}\r\n\r\n"
+        )
         assert (await client.send(head.encode() + bytes(MOST_BODY + 1))).status == 413
     async with connected() as client:
         reply = await client.get("http://echo.test/", more=f"X: {'a' * 4 * MOST_HEAD}\r\n")
@@ -217,14 +220,13 @@ async def test_a_hundred_connections_at_once() -> None:
 
 
 async def test_the_proxy_ends_while_somebody_is_connected_and_the_port_is_free_again() -> None:
-    async with web_proxy(echo) as url:
-        async with client_of(url) as client:
-            await client.get("http://echo.test/")
-            port = urlsplit(url).port
-            assert port is not None
-            with pytest.raises(UsageError, match=f"--port {port} cannot be listened on"):
-                async with web_proxy(echo, port=port):
-                    pass
+    async with web_proxy(echo) as url, client_of(url) as client:
+        await client.get("http://echo.test/")
+        port = urlsplit(url).port
+        assert port is not None
+        with pytest.raises(UsageError, match=f"--port {port} cannot be listened on"):
+            async with web_proxy(echo, port=port):
+                pass
     async with web_proxy(echo, port=port):
         pass
 
@@ -241,7 +243,6 @@ async def test_any_bytes_are_answered_or_hung_up_on(content: bytes, is_request: 
 
 
 # Worlds
-
 
 
 async def test_only_what_changes_the_state_is_a_turn(tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def _tavily_extract(turn: SearchTurn, asked: _TavilyExtract) -> WebResponse:
 
 
 def _serper(turn: SearchTurn, asked: _Serper) -> WebResponse:
-    return _json(serper_response(turn, {**asked.model_dump(), "type": "search", "engine": "google"}))
+    return _json(
+        serper_response(turn, {**asked.model_dump(), "type": "search", "engine": "google"})
+    )
 
 
 def _brave(turn: SearchTurn, asked: _Brave) -> WebResponse:
@@ -137,7 +139,9 @@ def _exa_contents(turn: SearchTurn, asked: _ExaContents) -> WebResponse:
             statuses.append({"id": url, "status": "error", "error": error})
             continue
         statuses.append({"id": url, "status": "success", "source": "cached"})
-        items.append({"id": url, "title": page.title, "url": url, "author": None, "text": page.text})
+        items.append(
+            {"id": url, "title": page.title, "url": url, "author": None, "text": page.text}
+        )
     return _json({**_exa_request(turn), "results": items, "statuses": statuses})
 
 
