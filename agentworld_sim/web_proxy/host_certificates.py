@@ -43,7 +43,7 @@ class HostCertificates:
         self.authority = folder / "authority.pem"
         """The file that a client is told to trust."""
         self._chain = folder / "host.pem"
-        authority, host, key = _signed(names)
+        authority, host, key = _authority_and_host(names)
         self.authority.write_bytes(authority.public_bytes(Encoding.PEM))
         written = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         self._chain.touch(mode=0o600)
@@ -67,7 +67,7 @@ def _ascii_name(host: str) -> str:
     return ""
 
 
-def _signed(names: Sequence[str]) -> tuple[Any, Any, Any]:
+def _authority_and_host(names: Sequence[str]) -> tuple[Any, Any, Any]:
     """The authority's certificate, that of the hosts, and the hosts' key."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -61,7 +61,7 @@ async def web_proxy(
     """
     talks: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         talks.add(task)
@@ -77,7 +77,7 @@ async def web_proxy(
             writer.close()
 
     try:
-        server = await asyncio.start_server(connected, "127.0.0.1", port)
+        server = await asyncio.start_server(serve_client, "127.0.0.1", port)
     except OSError as error:
         raise UsageError(
             f"--port {port} cannot be listened on: {error.strerror}. 0 takes a free one."
