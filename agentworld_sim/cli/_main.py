@@ -44,7 +44,7 @@ SUMMARIES = {
     "shell": "A shell in a simulated Debian machine.",
     "train": "Train world models, and agents in worlds.",
     "version": "Print the versions that matter in a bug report.",
-    "web": "Serve the internet of a world through a proxy, for real browsers and programs.",
+    "web": "Serve the internet of a world to real browsers and programs, and stay until Ctrl-C.",
     "world": "List, look into, compare, fork, put back and remove kept worlds.",
 }
 """What `--help` says of commands without loading them; those of others are loaded for it."""

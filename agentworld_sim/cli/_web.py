@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 async def web(
     scenario: str | None, world_id: str | None, seed: int | None, https: bool, port: int
 ) -> None:
-    """Serve the internet of a world through a proxy on this host, and stay until Ctrl-C.
+    """Serve the internet of a world to real browsers and programs, and stay until Ctrl-C.
 
     SCENARIO is a file, or the name of a shipped one. Prints how a browser, Playwright's MCP server, curl and Python are
-    led through it. What changes the world is a turn of it. Nothing leaves: hosts that the world does not have do not
-    exist.
+    led through a proxy on this host. What changes the world is a turn of it. Nothing leaves: hosts that the world does
+    not have do not exist.
 
     \b
       agentworld web forum.yaml --https
@@ -56,7 +56,7 @@ async def web(
         internet = internet_of(world.scenario)
         if internet is None:
             raise UsageError(
-                f"the scenario {scenario or world.scenario.id!r} has no internet. Give it `sites:`,"
+                f"the scenario {world.scenario.name!r} has no internet. Name one with `sites:`,"
                 " `pages:` or `fiction:`."
             )
         site = WorldInternet(world, internet)

@@ -47,7 +47,7 @@ class WorldInternet:
             return response
         turn = await self._world.step(ToolCall(self._tool.name, request_arguments(request)))
         observation = turn.observation
-        if not isinstance(observation.structured, dict):
+        if observation.structured is None:
             # A control answered in the site's place.
             return WebResponse(503, observation.text.encode(), (("content-type", "text/plain; charset=utf-8"),))  # fmt: skip
         return response_of(observation.structured)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -50,7 +51,8 @@ def led(tmp_path_factory: pytest.TempPathFactory) -> Generator[Mapping[str, str]
                 break
         _, found, exports = "".join(lines).partition("export ")
         assert found, "".join(lines)
-        variables = dict(word.partition("=")[::2] for word in exports.replace("''", "").split())
+        words = (word.partition("=") for word in exports.replace("''", "").split())
+        variables = {name: value for name, _, value in words}
         yield {**environment, **variables}
         process.terminate()
     assert not Path(variables["SSL_CERT_FILE"]).parent.exists()
@@ -85,6 +87,7 @@ class Run:
             capture_output=True,
             text=True,
             timeout=120,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -106,6 +109,4 @@ async def ask():
 
 asyncio.run(ask())
 """
-        import json
-
         return json.loads(self.python(code))

@@ -137,10 +137,8 @@ with sync_playwright() as playwright:
 
 
 def test_the_mcp_server_of_playwright(run: Run) -> None:
-    options = (
-        "--headless --isolated --no-sandbox --ignore-https-errors --proxy-server"
-    ).split()
+    options = ("--headless --isolated --no-sandbox --ignore-https-errors --proxy-server").split()
     server = ("node", str(MODULES / "@playwright" / "mcp" / "cli.js"), *options)
     server += (run.variables["http_proxy"], "--executable-path", chromium())
-    calls = (("browser_navigate", {"url": f"{FORUM}/login"}), ("browser_snapshot", {}))
-    assert 'textbox "Username"' in run.mcp(server, *calls)[1]
+    goes = ("browser_navigate", {"url": f"{FORUM}/login"})
+    assert 'textbox "Username"' in run.mcp(server, goes, ("browser_snapshot", {}))[1]

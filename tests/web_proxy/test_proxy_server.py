@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import UsageError, World
 from agentworld_sim.assembly import internet_of
+from agentworld_sim.cli._web import ready_lines
 from agentworld_sim.engines.web import WebRequest, WebResponse
 from agentworld_sim.errors import WorldFailure
 from agentworld_sim.scenario import Scenario
@@ -184,8 +185,7 @@ async def test_https_is_for_the_hosts_of_the_world_alone(tmp_path: Path) -> None
     certificates = HostCertificates(HOSTS, tmp_path)
     trusting = ssl.create_default_context(cafile=str(certificates.authority))
     trusting.verify_flags |= ssl.VERIFY_X509_STRICT
-    options = {"secure_hosts": HOSTS, "context": certificates.context}
-    async with web_proxy(echo, **options) as url:
+    async with web_proxy(echo, secure_hosts=HOSTS, context=certificates.context) as url:
         async with client_of(url) as client:
             assert (await client.get("Echo.test:443", "CONNECT")).status == 200
             await client.writer.start_tls(trusting, server_hostname="echo.test")
@@ -278,6 +278,20 @@ async def test_a_control_that_answers_for_a_site_is_a_service_that_fails(tmp_pat
     async with connected(WorldInternet(world, internet).answer) as client:
         reply = await post(client, "/login", "name=ada&password=engine")
         assert (reply.status, reply.body) == (503, b"Out of order.")
+
+
+def test_the_lines_that_lead_clients(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:1"
+    plain = ready_lines(url, list(HOSTS), None)
+    assert plain[0] == "hosts: echo.test, notes.test"
+    assert plain[1].endswith(f"--proxy-server={url} http://echo.test/")
+    assert "CURL_CA_BUNDLE" not in plain[3]
+    certificates = HostCertificates(HOSTS, tmp_path)
+    secure = ready_lines(url, [*HOSTS * 5], certificates)
+    assert secure[0].endswith(" and 2 more")
+    assert certificates.key_hash in secure[1]
+    assert secure[2].endswith("--ignore-https-errors")
+    assert f"SSL_CERT_FILE={certificates.authority}" in secure[3]
 
 
 async def world_of(folder: Path, **more: Any) -> World:
