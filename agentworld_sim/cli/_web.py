@@ -6,17 +6,12 @@ import asyncio
 import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
-from shlex import quote
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 
 from agentworld_sim.cli.command_options import ModelChoice, asynchronous, named_world
 from agentworld_sim.errors import UsageError
-
-if TYPE_CHECKING:
-    from agentworld_sim.web_proxy import HostCertificates
 
 
 @click.command()
@@ -46,7 +41,7 @@ async def web(
       agentworld web --world ID
     """
     from agentworld_sim.assembly import internet_of
-    from agentworld_sim.web_proxy import HostCertificates, WorldInternet, web_proxy
+    from agentworld_sim.web_proxy import HostCertificates, WorldInternet, ready_lines, web_proxy
 
     # What ends a process in the background removes the certificates, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -77,29 +72,3 @@ async def web(
         for line in ready_lines(url, hosts, certificates):
             click.echo(line, err=True)
         await asyncio.Event().wait()
-
-
-_SHOWN = 8
-
-
-def ready_lines(url: str, hosts: list[str], certificates: HostCertificates | None) -> list[str]:
-    """How clients are led through the proxy at `url`."""
-    more = f" and {len(hosts) - _SHOWN} more" * (len(hosts) > _SHOWN)
-    browser = f'chromium --user-data-dir="$(mktemp -d)" --proxy-server={url}'
-    playwright = f"npx @playwright/mcp@latest --proxy-server {url}"
-    variables = {name: url for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
-    variables |= {"no_proxy": "", "NO_PROXY": "", "NODE_USE_ENV_PROXY": "1"}
-    scheme = "http"
-    if certificates is not None:
-        scheme = "https"
-        browser += f" --ignore-certificate-errors-spki-list={certificates.key_hash}"
-        playwright += " --ignore-https-errors"
-        trusting = "CURL_CA_BUNDLE SSL_CERT_FILE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS"
-        variables |= dict.fromkeys(trusting.split(), str(certificates.authority))
-    exports = " ".join(f"{name}={quote(value)}" for name, value in variables.items())
-    return [
-        f"hosts: {', '.join(hosts[:_SHOWN])}{more}",
-        f"a browser:       {browser} {scheme}://{hosts[0]}/",
-        f"Playwright MCP:  {playwright}",
-        f"curl, Python, Node:  export {exports}",
-    ]

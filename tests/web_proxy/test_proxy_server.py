@@ -17,11 +17,10 @@ from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import UsageError, World
 from agentworld_sim.assembly import internet_of
-from agentworld_sim.cli._web import ready_lines
 from agentworld_sim.engines.web import WebRequest, WebResponse
 from agentworld_sim.errors import WorldFailure
 from agentworld_sim.scenario import Scenario
-from agentworld_sim.web_proxy import HostCertificates, WorldInternet, web_proxy
+from agentworld_sim.web_proxy import HostCertificates, WorldInternet, ready_lines, web_proxy
 from agentworld_sim.web_proxy.proxy_server import MOST_BODY, MOST_HEAD
 from tests.properties import examples
 from tests.sites.small_site import NOTES
