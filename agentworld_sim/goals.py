@@ -81,9 +81,6 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         told = " ".join(f"{name} {canonical_json(value)}" for name, value in condition.items())
         title = f"{goal.record}: {told}"
         reason = await _record_problem(world, goal, at)
-    elif isinstance(goal, AnswerGoal):
-        title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
-        reason = await _answer_problem(world, goal, at)
     elif isinstance(goal, RequestGoal):
         told = " ".join(f"{name}={value!r}" for name, value in goal.fields.items())
         title = f"{goal.method} {goal.request} {told}".rstrip()
@@ -96,6 +93,9 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
             f" besides {', '.join(goal.besides)}" if goal.besides else ""
         )
         reason = await _else_changed(world, goal, at)
+    elif isinstance(goal, AnswerGoal):
+        title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
+        reason = await _answer_problem(world, goal, at)
     else:
         title = f"{goal.unchanged}: unchanged"
         if isinstance(goal, UnchangedFilesGoal):

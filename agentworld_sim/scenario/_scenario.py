@@ -165,13 +165,13 @@ class Scenario(Strict):
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
+    sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
+    """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
+    the world; `tables` may give them more `records`."""
     fiction: FictionSpec | None = None
     """The fictional world whose pages the search tools find."""
     pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
     """Pages of its own that the search tools find, by their address."""
-    sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
-    """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
-    the world; `tables` may give them more `records`."""
     routes: RoutesSpec = RoutesSpec.model_construct()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec.model_construct()
