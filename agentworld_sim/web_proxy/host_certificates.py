@@ -5,9 +5,7 @@ from __future__ import annotations
 import ssl
 from base64 import b64encode
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from hashlib import sha256
 from ipaddress import ip_network
 from pathlib import Path
@@ -39,32 +37,23 @@ class HostCertificates:
             PublicFormat,
         )
 
-        names = [name for host in hosts if (name := _ascii_name(host))]
+        names = [host for host in hosts if host.isascii() and " " not in host]
         self.authority = folder / "authority.pem"
         """The file that a client is told to trust."""
-        self._chain = folder / "host.pem"
+        chain = folder / "host.pem"
         authority, host, key = _authority_and_host(names)
         self.authority.write_bytes(authority.public_bytes(Encoding.PEM))
         written = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        self._chain.touch(mode=0o600)
-        self._chain.write_bytes(written + host.public_bytes(Encoding.PEM))
+        chain.touch(mode=0o600)
+        chain.write_bytes(written + host.public_bytes(Encoding.PEM))
         told = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         self.key_hash = b64encode(sha256(told).digest()).decode()
         """Of the hosts' key, as Chromium takes it."""
-
-    @cached_property
-    def context(self) -> ssl.SSLContext:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         """For a server that speaks HTTP/1.1."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self._chain)
-        context.set_alpn_protocols(["http/1.1"])
-        return context
-
-
-def _ascii_name(host: str) -> str:
-    with suppress(UnicodeError):
-        return host.encode("idna").decode().lower()
-    return ""
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.context.load_cert_chain(chain)
+        chain.unlink()
 
 
 def _authority_and_host(names: Sequence[str]) -> tuple[Any, Any, Any]:

@@ -7,7 +7,6 @@ import logging
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import h11
 
@@ -26,14 +25,6 @@ _TEXT = (("content-type", "text/plain; charset=utf-8"),)
 _OWN = ("connection", "content-length", "keep-alive", "transfer-encoding", "upgrade")
 """Headers of a response that the server says itself."""
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tunnel:
-    """What a client was connected to."""
-
-    scheme: str
-    authority: str
 
 
 class _TooLarge(Exception):
@@ -104,7 +95,7 @@ class _Talk:
     ) -> None:
         self._reader, self._writer, self._answer = reader, writer, answer
         self._secure_hosts, self._context = secure_hosts, context
-        self._tunnel: _Tunnel | None = None
+        self._origin = ""  # What a tunnel leads to, `https://forum.test`.
         self._http = _protocol()
 
     async def run(self) -> None:
@@ -121,7 +112,7 @@ class _Talk:
             except _TooLarge:
                 await self._refuse(413)
                 return
-            if event.method == b"CONNECT" and self._tunnel is None:
+            if event.method == b"CONNECT" and not self._origin:
                 if not await self._connect(event.target.decode()):
                     return
                 continue
@@ -168,11 +159,11 @@ class _Talk:
         await self._writer.drain()
         self._http = _protocol()
         if is_plain:
-            self._tunnel = _Tunnel(scheme="http", authority=host)
+            self._origin = f"http://{host}"
             return True
         assert self._context is not None
         await self._writer.start_tls(self._context)
-        self._tunnel = _Tunnel(scheme="https", authority=target.lower().removesuffix(":443"))
+        self._origin = f"https://{target.lower().removesuffix(':443')}"
         return True
 
     async def _response(self, event: h11.Request, body: bytes) -> WebResponse:
@@ -202,8 +193,7 @@ class _Talk:
             return target.partition("#")[0]
         if not target.startswith("/"):
             return ""
-        tunnel = self._tunnel or _Tunnel(scheme="http", authority=host)
-        return f"{tunnel.scheme}://{tunnel.authority}{target.partition('#')[0]}"
+        return (self._origin or f"http://{host}") + target.partition("#")[0]
 
     async def _refuse(self, status: int) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):

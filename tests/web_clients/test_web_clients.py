@@ -70,7 +70,6 @@ from langchain_community.tools import BraveSearch
 from langchain_community.utilities import GoogleSerperAPIWrapper
 from langchain_exa import ExaSearchResults
 from langchain_tavily import TavilyExtract, TavilySearch
-from exa_py import Exa
 query = "maker founded"
 assert TavilySearch(max_results=3).invoke({{"query": query}})["results"][0]["url"] == {page!r}
 assert TavilyExtract().invoke({{"urls": [{page!r}]}})["results"][0]["raw_content"].startswith("# ")
@@ -78,7 +77,6 @@ assert {page!r} in BraveSearch.from_api_key(api_key="any", search_kwargs={{"coun
 assert {page!r} in str(GoogleSerperAPIWrapper().results(query))
 assert GoogleSerperAPIWrapper().run(query)
 assert ExaSearchResults().invoke({{"query": query}}).results[0].url == {page!r}
-assert Exa("any").get_contents([{page!r}], text=True).results[0].text.startswith("# ")
 """
     run.python(code)
 

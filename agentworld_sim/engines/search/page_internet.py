@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from agentworld_sim.engines.search.page_answers import page_html
 from agentworld_sim.engines.search.search_engine import NoPage, OpenPages, SearchSession
-from agentworld_sim.engines.search.search_hosts import SEARCH_HOSTS
+from agentworld_sim.engines.search.search_hosts import SEARCH_HOSTS, service_answer
 from agentworld_sim.engines.web.requests import HTML, WebRequest, WebResponse
 from agentworld_sim.types.state import StateChange, WorldState
 
@@ -37,7 +37,7 @@ class PageInternet:
         self._session.read(state.values)
         with self._session.turn(state, seed, host) as turn:
             if host in SEARCH_HOSTS:
-                response = None if turn.offline else SEARCH_HOSTS[host](turn, request)
+                response = None if turn.offline else service_answer(turn, host, request)
             else:
                 try:
                     response = WebResponse(body=page_html(turn.page(request.url)).encode())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -16,7 +15,6 @@ from pydantic.alias_generators import to_camel
 from agentworld_sim.engines.search.search_engine import SearchTurn
 from agentworld_sim.engines.search.service_answers import (
     first_day,
-    page_at,
     page_filter,
     request_of,
     results_for,
@@ -70,11 +68,6 @@ class _ExaSearch(BaseModel, alias_generator=to_camel):
     contents: dict[str, Any] = {}
 
 
-class _ExaContents(BaseModel):
-    urls: list[str] = []
-    ids: list[str] = []
-
-
 def _tavily_search(turn: SearchTurn, asked: _TavilySearch) -> WebResponse:
     arguments = asked.model_dump()
     if refusal := tavily_refusal(arguments):
@@ -126,42 +119,38 @@ def _exa_search(turn: SearchTurn, asked: _ExaSearch) -> WebResponse:
         if asked.contents.get("highlights"):
             item |= {"highlights": [one.snippet], "highlightScores": [0.5]}
         items.append(item)
-    return _json({**_exa_request(turn), "resolvedSearchType": "neural", "results": items})
+    return _json(
+        {
+            "requestId": request_of(turn)["request_id"],
+            "resolvedSearchType": "neural",
+            "results": items,
+        }
+    )
 
 
-def _exa_contents(turn: SearchTurn, asked: _ExaContents) -> WebResponse:
-    items: list[dict[str, Any]] = []
-    statuses: list[dict[str, Any]] = []
-    for url in asked.urls or asked.ids:
-        page = page_at(turn, url)
-        if page is None:
-            error = {"tag": "CRAWL_NOT_FOUND", "httpStatusCode": 404}
-            statuses.append({"id": url, "status": "error", "error": error})
-            continue
-        statuses.append({"id": url, "status": "success", "source": "cached"})
-        items.append(
-            {"id": url, "title": page.title, "url": url, "author": None, "text": page.text}
-        )
-    return _json({**_exa_request(turn), "results": items, "statuses": statuses})
+_PATHS: Mapping[
+    tuple[str, str], tuple[type[BaseModel], Callable[[SearchTurn, Any], WebResponse]]
+] = {
+    ("POST", "api.tavily.com/search"): (_TavilySearch, _tavily_search),
+    ("POST", "api.tavily.com/extract"): (_TavilyExtract, _tavily_extract),
+    ("POST", "google.serper.dev/search"): (_Serper, _serper),
+    ("GET", "api.search.brave.com/res/v1/web/search"): (_Brave, _brave),
+    ("POST", "api.exa.ai/search"): (_ExaSearch, _exa_search),
+}
+_REFUSALS: Mapping[str, Callable[[str], Any]] = {
+    "api.tavily.com": lambda told: {"detail": {"error": told}},
+    "google.serper.dev": lambda told: {"message": told},
+    "api.search.brave.com": lambda told: {"type": "ErrorResponse", "error": {"detail": told}},
+    "api.exa.ai": lambda told: {"error": told},
+}
+SEARCH_HOSTS = tuple(_REFUSALS)
 
 
-def _exa_request(turn: SearchTurn) -> dict[str, Any]:
-    return {"requestId": request_of(turn)["request_id"].replace("-", "")}
-
-
-Answer = Callable[[SearchTurn, Any], WebResponse]
-
-
-def _answer(
-    paths: Mapping[tuple[str, str], tuple[type[BaseModel], Answer]],
-    refusal: Callable[[str], Any],
-    turn: SearchTurn,
-    request: WebRequest,
-) -> WebResponse:
+def service_answer(turn: SearchTurn, host: str, request: WebRequest) -> WebResponse:
+    """What one of `SEARCH_HOSTS` answers."""
+    refusal = _REFUSALS[host]
     method = "GET" if request.method == "HEAD" else request.method
-    if method == "OPTIONS":
-        return WebResponse(204, headers=(("allow", "GET, POST, OPTIONS"),))
-    found = paths.get((method, request.path.rstrip("/")))
+    found = _PATHS.get((method, host + request.path.rstrip("/")))
     if found is None:
         return _json(refusal("Not Found"), 404)
     model, answer = found
@@ -180,34 +169,3 @@ def _answer(
 def _json(value: Any, status: int = 200) -> WebResponse:
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     return WebResponse(status, body, (("content-type", "application/json"),))
-
-
-SEARCH_HOSTS: Mapping[str, Callable[[SearchTurn, WebRequest], WebResponse]] = {
-    "api.tavily.com": partial(
-        _answer,
-        {
-            ("POST", "/search"): (_TavilySearch, _tavily_search),
-            ("POST", "/extract"): (_TavilyExtract, _tavily_extract),
-        },
-        lambda told: {"detail": {"error": told}},
-    ),
-    "google.serper.dev": partial(
-        _answer,
-        {("POST", "/search"): (_Serper, _serper), ("GET", "/search"): (_Serper, _serper)},
-        lambda told: {"message": told},
-    ),
-    "api.search.brave.com": partial(
-        _answer,
-        {("GET", "/res/v1/web/search"): (_Brave, _brave)},
-        lambda told: {"type": "ErrorResponse", "error": {"detail": told}},
-    ),
-    "api.exa.ai": partial(
-        _answer,
-        {
-            ("POST", "/search"): (_ExaSearch, _exa_search),
-            ("POST", "/contents"): (_ExaContents, _exa_contents),
-        },
-        lambda told: {"error": told},
-    ),
-}
-"""By host: what answers a request there."""
