@@ -156,9 +156,10 @@ def service_answer(turn: SearchTurn, host: str, request: WebRequest) -> WebRespo
     model, answer = found
     try:
         # A client may put its fields where the others put none.
-        body: object = json.loads(request.body or b"{}")
-        fields = {**dict(request.query), **body} if isinstance(body, dict) else body
-        asked = model.model_validate(fields)
+        body: Any = json.loads(request.body or b"{}")
+        asked = model.model_validate(
+            {**dict(request.query), **body} if isinstance(body, dict) else body
+        )
     except (ValidationError, ValueError, RecursionError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else "Invalid JSON"
