@@ -148,6 +148,10 @@ class PageIndex:
         """Whether any page is of this host."""
         return self._db.execute("select 1 from page where host = ?", (host,)).fetchone() is not None
 
+    def hosts(self) -> list[str]:
+        """The hosts of the pages, without `www.`."""
+        return [host for (host,) in self._db.execute("select distinct host from page")]
+
     def showing(self, cell: Cell) -> list[str]:
         """The URLs of the pages on which a fact stands."""
         found = self._db.execute(
