@@ -61,8 +61,7 @@ def tavily_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
     urls: list[str] = arguments["urls"]
     if not 0 < len(urls) <= _MOST_URLS:
         return _BAD_REQUEST
-    pages = [(url, page_at(turn, url)) for url in urls]
-    if not any(page for _, page in pages):
+    if not any(page_at(turn, url) for url in urls):
         depth = arguments.get("extract_depth", "basic") == "basic"
         advice = ["Try a more detailed extraction using 'advanced' extract_depth"] * depth
         return _nothing(f"extracted results found for '{urls}'", advice, "extract")
