@@ -61,6 +61,7 @@ from agentworld_sim.scenario._types import (
     mismatch,
     to_us,
 )
+from agentworld_sim.scenario.site_file import Site, SiteEntry, SiteUse
 from agentworld_sim.scenario.tables import DescribedTable, OperationSpec, TableSpec
 from agentworld_sim.toolkits import binding_for, toolkit
 from agentworld_sim.types.files import Blobs, FileTree
@@ -168,6 +169,9 @@ class Scenario(Strict):
     """The fictional world whose pages the search tools find."""
     pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
     """Pages of its own that the search tools find, by their address."""
+    sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
+    """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
+    the world; `tables` may give them more `records`."""
     routes: RoutesSpec = RoutesSpec.model_construct()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec.model_construct()
@@ -183,6 +187,7 @@ class Scenario(Strict):
 
     _source: str = PrivateAttr(default="<scenario>")
     _base_dir: Path | None = PrivateAttr(default=None)
+    _sites: tuple[tuple[SiteEntry, Site | None], ...] | None = PrivateAttr(default=None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -238,7 +243,9 @@ class Scenario(Strict):
                 problems.append(Problem(document.place(key), key, message))
         if scenario is None or problems:
             raise problems_error(source, problems)
-        return scenario._with_place(source, base)
+        found = scenario._with_place(source, base)
+        found.site_uses()
+        return found
 
     @classmethod
     def from_directory(
@@ -322,11 +329,45 @@ class Scenario(Strict):
         files_sum = machine_sum(self.machine.to_machine())
         return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
+    def site_uses(self) -> tuple[tuple[SiteEntry, Site | None], ...]:
+        """The sites, each with what the scenario says of it; `None` for the one that is made from the tables.
+
+        Raises:
+            ScenarioError: the file of one cannot be read, or is invalid, or two declare one table.
+        """
+        if self._sites is None:
+            found = tuple((entry, entry.read(self._base_dir)) for entry in self.sites)
+            owners: dict[str, str] = {}
+            for _, site in found:
+                for table in site.tables if site else ():
+                    if table in owners:
+                        raise ScenarioError(f"{self._source}: two sites have a table {table!r}.")
+                    owners[table] = site.site if site else ""
+            for name, owner in owners.items():
+                if name in self.tables and self.tables[name] != TableSpec(
+                    records=self.tables[name].records
+                ):
+                    raise ScenarioError(
+                        f"{self._source}: tables.{name}: the site {owner!r} says what it is. Give it"
+                        " `records` alone."
+                    )
+            self._sites = found
+        return self._sites
+
     def table_options(self) -> dict[str, Any]:
         """What the table engine takes: what it says of operations and of tables."""
+        tables = {
+            # Their first records are in the world's first state.
+            name: replace(spec.to_table(name), records=())
+            for _, site in self.site_uses()
+            for name, spec in (site.tables if site else {}).items()
+        }
+        own = {
+            name: spec.to_table(name) for name, spec in self.tables.items() if name not in tables
+        }
         return {
             "operations": {name: spec.to_operation(name) for name, spec in self.operations.items()},
-            "tables": {name: spec.to_table(name) for name, spec in self.tables.items()},
+            "tables": {**tables, **own},
         }
 
     def canonical(self) -> str:
@@ -343,7 +384,13 @@ class Scenario(Strict):
         )
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
-        for name in ("tables", "operations", "answers", "fiction", "pages"):
+        content["sites"] = [
+            {"user": entry.user, "site": site.model_dump(mode="json", by_alias=True)}
+            if site
+            else entry.model_dump(mode="json")
+            for entry, site in self.site_uses()
+        ]
+        for name in ("tables", "operations", "answers", "fiction", "pages", "sites"):
             # A world without any keeps the name it had before there were any.
             if not content[name]:
                 del content[name]
@@ -537,6 +584,9 @@ def stored_text(scenario: Scenario) -> str:
     content: dict[str, Any] = scenario.model_dump(
         mode="json", by_alias=True, exclude={"files", "files_from"}
     )
+    for entry, (used, site) in zip(content["sites"], scenario.site_uses(), strict=True):
+        if used.file is not None and site is not None:
+            entry |= {"file": None, "definition": site.model_dump(mode="json", by_alias=True)}
     # Not sorted: the order of a table's fields is the order in which answers have them.
     return json.dumps(content, ensure_ascii=False)
 
