@@ -173,7 +173,7 @@ async def _request_problem(world: World, goal: RequestGoal, at: WorldRef) -> str
 
     noted = noted_requests((await world.state(at)).values, goal.site)
     path = SitePath(goal.request)
-    there = [one for one in noted if path.match(urlsplit(one["url"]).path)]
+    there = [one for one in noted if path.match(urlsplit(str(one["url"])).path)]
     if not there:
         return "no form was accepted there"
     for one in there:

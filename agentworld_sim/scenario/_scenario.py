@@ -356,18 +356,14 @@ class Scenario(Strict):
 
     def table_options(self) -> dict[str, Any]:
         """What the table engine takes: what it says of operations and of tables."""
-        tables = {
+        tables = {name: spec.to_table(name) for name, spec in self.tables.items()}
+        for _, site in self.site_uses():
             # Their first records are in the world's first state.
-            name: replace(spec.to_table(name), records=())
-            for _, site in self.site_uses()
-            for name, spec in (site.tables if site else {}).items()
-        }
-        own = {
-            name: spec.to_table(name) for name, spec in self.tables.items() if name not in tables
-        }
+            for name, spec in site.tables.items() if site is not None else ():
+                tables[name] = replace(spec.to_table(name), records=())
         return {
             "operations": {name: spec.to_operation(name) for name, spec in self.operations.items()},
-            "tables": {**tables, **own},
+            "tables": tables,
         }
 
     def canonical(self) -> str:
