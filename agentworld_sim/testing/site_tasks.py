@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
@@ -13,6 +13,8 @@ from agentworld_sim.scenario import SiteTasks
 from agentworld_sim.scenario.site_tasks import ELEMENT
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.world import World
+
+Call = Callable[[str, Mapping[str, Any]], Awaitable[tuple[str, bool]]]
 
 _NODE = re.compile(r'([a-z]+)(?: ("(?:[^"\\]|\\.)*"|/.*?/))?(?= |:|$)')
 
@@ -44,10 +46,15 @@ def _same(shown: str | None, name: str) -> bool:
 
 
 class TaskAgent:
-    """Does the steps of a task with the tools of Playwright's MCP server, as an agent does."""
+    """Does the steps of a task with the tools of Playwright's MCP server, as an agent does.
 
-    def __init__(self, world: World, home: str) -> None:
-        self._world = world
+    Args:
+        call: Calls a tool; gives its answer, and whether it failed.
+        home: The address that paths are relative to.
+    """
+
+    def __init__(self, call: Call, home: str) -> None:
+        self._call = call
         self._home = home.rstrip("/")
 
     async def do(self, step: Mapping[str, Any]) -> None:
@@ -59,38 +66,52 @@ class TaskAgent:
         ((verb, said),) = step.items()
         match verb:
             case "open":
-                await self._call("navigate", url=said if "://" in said else self._home + said)
+                await self._do("navigate", url=said if "://" in said else self._home + said)
             case "click":
-                await self._call("click", element=said, target=await self._ref(said))
+                await self._do("click", element=said, target=await self._ref(said))
             case "type":
                 for target, text in said.items():
                     ref = await self._ref(target)
-                    await self._call("type", element=target, target=ref, text=str(text))
+                    await self._do("type", element=target, target=ref, text=str(text))
             case "select":
                 for target, chosen in said.items():
                     values = cast("list[str]", chosen) if isinstance(chosen, list) else [str(chosen)]
                     ref = await self._ref(target)
-                    await self._call("select_option", element=target, target=ref, values=values)
+                    await self._do("select_option", element=target, target=ref, values=values)
             case "press":
-                await self._call("press_key", key=said)
+                await self._do("press_key", key=said)
             case "dialog":
-                await self._call("handle_dialog", accept=said == "accept")
+                await self._do("handle_dialog", accept=said == "accept")
             case _:
-                await self._call("submit_answer", answer=str(said))
+                await self._do("submit_answer", answer=str(said))
+
+    async def snapshot(self) -> str:
+        """What the page looks like, as the tool tells it."""
+        return await self._do("snapshot")
 
     async def _ref(self, target: str) -> str:
-        snapshot = await self._call("snapshot")
+        snapshot = await self.snapshot()
         ref = element_ref(snapshot, target)
         if ref is None:
             raise UsageError(f"the page shows no {target}:\n{snapshot}")
         return ref
 
-    async def _call(self, tool: str, **arguments: Any) -> str:
+    async def _do(self, tool: str, **arguments: Any) -> str:
         name = tool if tool == "submit_answer" else f"browser_{tool}"
-        observation = (await self._world.step(ToolCall(name, arguments))).observation
-        if observation.is_error:
-            raise UsageError(f"{name} {json.dumps(arguments)} failed: {observation.text}")
-        return observation.text
+        text, failed = await self._call(name, arguments)
+        if failed:
+            raise UsageError(f"{name} {json.dumps(arguments)} failed: {text}")
+        return text
+
+
+def calls_of(world: World) -> Call:
+    """Calls the tools of a world."""
+
+    async def call(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        observation = (await world.step(ToolCall(name, arguments))).observation
+        return observation.text, observation.is_error
+
+    return call
 
 
 async def prove_site_task(tasks: SiteTasks, name: str) -> list[str]:
@@ -115,8 +136,9 @@ async def prove_site_task(tasks: SiteTasks, name: str) -> list[str]:
         for what, refused_by, steps in plays:
             world = await start.fork()
             try:
+                agent = TaskAgent(calls_of(world), tasks.home)
                 for step in steps:
-                    await TaskAgent(world, tasks.home).do(step)
+                    await agent.do(step)
                 results = await check_goals(world)
             except UsageError as error:
                 found.append(f"{what}: {error}")
