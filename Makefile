@@ -15,12 +15,13 @@ POSTGRES := build/postgres
 FRAMEWORKS := .venv-frameworks
 LANGGRAPH_DEV := build/langgraph-dev
 BROWSER := build/browser
+SNAPSHOTS := build/snapshots
 TRAIN := .venv-train
 TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +66,20 @@ $(BROWSER)/.ready: tests/browser/constraints.txt
 	@test -n "$$CHROMIUM" || command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 		{ echo "installing Chromium …"; apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || \
 		{ echo "Chromium is needed: install it, or name it in CHROMIUM"; exit 2; }
+	@touch $@
+
+test-snapshots: $(READY) $(SNAPSHOTS)/.ready ## snapshots beside those of the real Playwright in Chromium, on 213 pages of other people (needs npm)
+	$(BIN)/pytest tests/snapshots $(PYTEST_ARGS)
+
+record-snapshots: $(READY) $(SNAPSHOTS)/.ready ## ask Playwright again what the default tests hold our snapshots to
+	$(BIN)/python -m tests.snapshots.record
+
+$(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.txt
+	@mkdir -p $(SNAPSHOTS)
+	@cp tests/snapshots/package.json $(SNAPSHOTS)/
+	@cd $(SNAPSHOTS) && npm install --no-audit --no-fund --ignore-scripts --loglevel=error
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade \
+		--target $(SNAPSHOTS)/python -r tests/snapshots/constraints.txt
 	@touch $@
 
 test-conformance: $(READY) $(CONFORMANCE)/.ready ## the official MCP suite and the Inspector, through the shim (needs npm)
@@ -164,7 +179,7 @@ $(LANGGRAPH_DEV)/.ready: tests/langgraph_dev/constraints.txt constraints.txt pyp
 	@echo "installing the LangGraph server (a minute, once) …"
 	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -c $< -c constraints.txt \
-		-e '.[graphs]' 'langgraph-cli[inmem]'
+		-e '.[fiction,graphs]' 'langgraph-cli[inmem]'
 	@touch $@
 
 test-servers: $(READY) $(SERVERS_READY) ## eight real MCP servers mirrored, the computed ones held to theirs (needs node)

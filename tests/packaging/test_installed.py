@@ -66,7 +66,7 @@ NOT_FOR_ECHO = (
     *(one for one in HEAVY if one not in ("pydantic", "bashkit")),
     "jsonschema",
     "yaml",
-    "agentworld_sim.engines.browser",
+    "agentworld_sim.engines.web.web_engine",
     "agentworld_sim.engines.model",
     "agentworld_sim.engines.shell.commands.ls",
     "agentworld_sim.engines.shell.commands.tar",

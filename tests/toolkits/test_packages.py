@@ -181,7 +181,7 @@ def test_an_unknown_toolkit_in_a_scenario_names_the_nearest() -> None:
 
 def test_every_operation_and_every_form_of_a_failure_is_there() -> None:
     def references(tool: KnownTool) -> list[str]:
-        named = [] if tool.engine == "browser" else [tool.operation]
+        named = [] if tool.engine == "web" else [tool.operation]
         return [*named, *([tool.failing] if tool.failing else [])]
 
     for tool in lookup.known_tools().values():

@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 from agentworld_sim.engines.web.accessible_names import AccessibleNames, plain
-from agentworld_sim.engines.web.boxes import Boxes
-from agentworld_sim.engines.web.cascade import Styles
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.refs import RefBook
-from agentworld_sim.engines.web.roles import Roles
-from agentworld_sim.engines.web.states import states_of
+from agentworld_sim.engines.web.page_look import PageLook
+from agentworld_sim.engines.web.ref_book import RefBook
+from agentworld_sim.engines.web.states import States
 
 _BREAK = "\0"
 """Stands between two texts that do not become one."""
@@ -54,31 +52,24 @@ class _Piece(NamedTuple):
 class AccessibilityTree:
     """The trees of one page, one after the other."""
 
-    def __init__(
-        self,
-        document: Document,
-        styles: Styles,
-        live: LiveState,
-        refs: RefBook,
-        *,
-        old_rules: bool,
-    ) -> None:
-        self.document = document
-        self.styles = styles
-        self.boxes = Boxes(styles)
-        self.roles = Roles(document)
-        self.names = AccessibleNames(document, self.roles, styles, live, old_rules)
+    def __init__(self, look: PageLook, live: LiveState, refs: RefBook, *, old_rules: bool) -> None:
+        self.document = look.document
+        self.styles, self.boxes, self.roles = look.styles, look.boxes, look.roles
+        self.names = AccessibleNames(look, live, old_rules)
         self._live = live
         self._refs = refs
         self._old_rules = old_rules
+        self._states = States(look.document, live, old_rules)
         self._pieces: dict[int, _Piece] = {}
         self._with_ref: set[int] = set()
-        self._owned = _owned_elements(document)
-        self._moved = {owned.index for elements in self._owned.values() for owned in elements}
-        self._focus = -1
+        self._owned = _owned_elements(look.document)
+        self._owner_of = {
+            owned.index: owner for owner, elements in self._owned.items() for owned in elements
+        }
+        self._focus = 0
         self._depth = 0
 
-    def build(self, root: Element, focus: Element | None, depth: int = 0) -> tuple[Part, ...]:
+    def build(self, root: Element, focus: Element, depth: int = 0) -> tuple[Part, ...]:
         """The tree from an element on.
 
         Args:
@@ -86,12 +77,11 @@ class AccessibilityTree:
             focus: The element in focus.
             depth: Levels that will be shown; all if 0.
         """
-        focus_number = -1 if focus is None else focus.index
-        if focus_number != self._focus:
-            for number in (focus_number, self._focus):
-                if number >= 0:
-                    self.forget(self.document.elements[number])
-            self._focus = focus_number
+        if focus.index != self._focus:
+            self.forget(focus)
+            self.forget(self.document.elements[self._focus])
+            self._focus = focus.index
+        self._states.begin()
         kept, self._depth = self._pieces, depth
         if depth:
             self._pieces = {}
@@ -111,6 +101,8 @@ class AccessibilityTree:
                 changed = self.document.elements[index]
                 for around in changed.chain():
                     self._pieces.pop(around.index, None)
+                    if around.index in self._owner_of:
+                        waiting.append(self._owner_of[around.index])
                 waiting += self.names.forget(changed)
 
     def has_ref(self, element: Element) -> bool:
@@ -127,7 +119,7 @@ class AccessibilityTree:
         styles, index = self.styles, element.index
         style = styles.of[index]
         visible = self.boxes.is_visible(element)
-        seen = visible or not styles.is_hidden(element)
+        seen = visible or not styles.hidden[index]
         node: AccessibilityNode | None = None
         sources: tuple[int, ...] = ()
         within = above
@@ -158,7 +150,7 @@ class AccessibilityTree:
                 if child and shows_text:
                     parts.append(child)
                 continue
-            if child.index in self._moved and child.parent is element:
+            if child.index in self._owner_of and child.parent is element:
                 continue
             piece = self._piece(child, within)
             parts += piece.parts
@@ -189,19 +181,17 @@ class AccessibilityTree:
         elif role in _PRESENTATIONAL:
             return None, ()
         else:
-            text, sources = self.names.name_of(element)
-            name = plain(text) if text else ""
             children = element.children
             if (
                 role == "generic"
-                and style.display == "inline"
-                and style.visible
-                and style.rendered
                 and len(children) == 1
                 and isinstance(children[0], str)
                 and children[0]
+                and self.boxes.is_inline(element)
             ):
                 return None, ()
+            text, sources = self.names.name_of(element)
+            name = plain(text) if text else ""
         ref = ""
         if visible and clickable:
             ref = self._refs.give(index, role, name)
@@ -217,7 +207,7 @@ class AccessibilityTree:
             ref=ref,
             pointer=style.pointer,
             active=active,
-            states=states_of(element, role, self.document, self._live, active, self._old_rules),
+            states=self._states.of(element, role, active),
             marked_hidden=not self._old_rules and element.get("aria-hidden").lower() == "true",
             children=(self._live.value_of(element),) if is_text_input else (),
         ), sources
@@ -268,7 +258,6 @@ class AccessibilityTree:
             if is_generic and not node.name and _is_wrapper(node):
                 return node.children or (_BREAK,)
             return (node,)
-        own_name = node.name
         is_target = bool(node.ref and node.pointer and not above.hand)
         beyond = bool(self._depth) and above.level > self._depth
         tells_itself = bool(node.ref) and not beyond and (has_nodes or not is_generic)
@@ -288,11 +277,16 @@ class AccessibilityTree:
                 node.name = ""
             else:
                 told.update(dict.fromkeys(from_content, False))
-        if is_generic and not node.properties and not node.marked_hidden and len(node.children) == 1:
+        if (
+            is_generic
+            and not node.properties
+            and not node.marked_hidden
+            and len(node.children) == 1
+        ):
             child = node.children[0]
             if not isinstance(child, str) and _is_text_only(child):
                 node.children = child.children
-        if above.name and is_generic and not node.active and not node.properties and not node.marked_hidden:
+        if above.name and is_generic and node.is_bare:
             text = node.name
             if text:
                 text = "" if node.children else text
@@ -310,19 +304,15 @@ class AccessibilityTree:
 def _is_wrapper(node: AccessibilityNode) -> bool:
     """Whether there is nothing in a node but one that has a ref."""
     children = node.children
-    return len(children) <= 1 and all(not isinstance(child, str) and child.ref for child in children)
+    return len(children) <= 1 and all(
+        not isinstance(child, str) and child.ref for child in children
+    )
 
 
 def _is_text_only(node: AccessibilityNode) -> bool:
-    return (
-        node.role == "generic"
-        and not node.name
-        and not node.active
-        and not node.properties
-        and not node.marked_hidden
-        and len(node.children) == 1
-        and isinstance(node.children[0], str)
-    )
+    children = node.children
+    is_text = len(children) == 1 and isinstance(children[0], str)
+    return is_text and node.role == "generic" and not node.name and node.is_bare
 
 
 def _owned_elements(document: Document) -> Mapping[int, Sequence[Element]]:

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from agentworld_sim.engines.web.cascade import Styles
-from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.roles import Roles
+from agentworld_sim.engines.web.page_look import PageLook
 
 _UNNAMED = frozenset(
     "caption code definition deletion emphasis generic insertion mark paragraph presentation strong subscript"
@@ -65,7 +64,9 @@ class _Way(NamedTuple):
     @property
     def on(self) -> _Way:
         """The way on to the children."""
-        return _CONTENT if self is _TARGET else self._replace(target="below") if self.target else self
+        if self is _TARGET:
+            return _CONTENT
+        return self._replace(target="below") if self.target == "self" else self
 
 
 _TARGET, _CONTENT = _Way("self"), _Way("below")
@@ -74,12 +75,11 @@ _TARGET, _CONTENT = _Way("self"), _Way("below")
 class AccessibleNames:
     """The names of a page's elements, kept until what they are made of changes."""
 
-    def __init__(
-        self, document: Document, roles: Roles, styles: Styles, live: LiveState, old_rules: bool
-    ) -> None:
-        self._document = document
-        self._role_of = roles.of
-        self._styles = styles
+    def __init__(self, look: PageLook, live: LiveState, old_rules: bool) -> None:
+        self._document = look.document
+        self._role_of = look.roles.of
+        self._styles = look.styles
+        self._hidden = look.styles.hidden
         self._live = live
         self._old_rules = old_rules
         self._names: dict[int, Name] = {}
@@ -121,6 +121,9 @@ class AccessibleNames:
             readers |= self._readers.pop(around.index, set())
         return readers
 
+    def _is_hidden(self, element: Element) -> bool:
+        return bool(self._hidden[element.index])
+
     def _text(self, element: Element, way: _Way, visited: set[int]) -> Name:
         index = element.index
         if index in visited:
@@ -144,7 +147,7 @@ class AccessibleNames:
 
     def _compute(self, element: Element, way: _Way, visited: set[int]) -> Name:
         index, attributes = element.index, element.attributes
-        if element.tag in _IGNORED or (not way.hidden and self._styles.is_hidden(element)):
+        if element.tag in _IGNORED or (self._hidden[index] and not way.hidden):
             visited.add(index)
             return _NO_NAME
         labelled_by: list[Element] = []
@@ -152,13 +155,13 @@ class AccessibleNames:
             labelled_by = self._document.references(attributes["aria-labelledby"])
             if not way.labelled:
                 name = join(
-                    self._refer(one, _Way(labelled=True, hidden=self._styles.is_hidden(one)), visited)
+                    self._refer(one, _Way(labelled=True, hidden=self._is_hidden(one)), visited)
                     for one in labelled_by
                 )
                 if name.text:
                     return name
         if way.label or way.labelled or way.target == "below":
-            name = self._embedded(element, way, visited, labelled_by)
+            name = self._value_inside(element, way, visited, labelled_by)
             if name is not None:
                 visited.add(index)
                 return name
@@ -185,11 +188,13 @@ class AccessibleNames:
             if name.text.strip() if way.target == "self" else name.text:
                 return Name(name.text, (*name.sources, index))
         visited.add(index)
-        if (not presentational or element.tag in ("iframe", "frame")) and element.get("title").strip():
+        if (not presentational or element.tag in ("iframe", "frame")) and element.get(
+            "title"
+        ).strip():
             return Name(element.get("title"), (index,))
         return _NO_NAME
 
-    def _embedded(
+    def _value_inside(
         self, element: Element, way: _Way, visited: set[int], labelled_by: Sequence[Element]
     ) -> Name | None:
         """The value of a control inside of what is named; None if it is none, or names itself."""
@@ -200,7 +205,9 @@ class AccessibleNames:
             return None
         if role == "textbox" or (role == "searchbox" and not self._old_rules):
             is_input = tag in ("input", "textarea")
-            return own(element, self._live.value_of(element) if is_input else element.text_content())
+            return own(
+                element, self._live.value_of(element) if is_input else element.text_content()
+            )
         if role in ("combobox", "listbox"):
             visited.add(element.index)
             if tag == "select":
@@ -235,7 +242,9 @@ class AccessibleNames:
             if one.get("aria-selected") == "true" and self._role_of[one.index] == "option"
         ]
 
-    def _native(self, element: Element, way: _Way, visited: set[int], labelled: bool) -> Name | None:
+    def _native(
+        self, element: Element, way: _Way, visited: set[int], labelled: bool
+    ) -> Name | None:
         """The name that HTML or SVG gives an element of its kind; None if it says nothing of it."""
         title = element.get("title")
         match element.tag:
@@ -272,7 +281,7 @@ class AccessibleNames:
             case _ if element.tag == "svg" or element.in_svg:
                 if (part := element.child("title")) is not None:
                     visited.add(element.index)
-                    hidden = self._styles.is_hidden(part)
+                    hidden = self._is_hidden(part)
                     return self._text(part, way.on._replace(labelled=True, hidden=hidden), visited)
                 link = element.get("xlink:title") if element.tag == "a" else ""
                 return own(element, link) if link.strip() else None
@@ -293,13 +302,13 @@ class AccessibleNames:
     def _from_labels(self, element: Element, visited: set[int]) -> Name:
         visited.add(element.index)
         names = (
-            self._refer(label, _Way(label=True, hidden=self._styles.is_hidden(label)), visited)
+            self._refer(label, _Way(label=True, hidden=self._is_hidden(label)), visited)
             for label in self._document.labels_of(element)
         )
         return join(name for name in names if name.text)
 
     def _part(self, part: Element, way: _Way, visited: set[int]) -> Name:
-        hidden = way.hidden or self._styles.is_hidden(part)
+        hidden = way.hidden or self._is_hidden(part)
         return self._text(part, way.on._replace(native=True, hidden=hidden), visited)
 
     def _content(self, element: Element, way: _Way, visited: set[int]) -> Name:

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.web.cascade import FLEXIBLE, Declared, Style, Styles
+from agentworld_sim.engines.web.cascade import (
+    FLEXIBLE,
+    FLOATS,
+    OUT_OF_FLOW,
+    Declared,
+    Style,
+    Styles,
+)
 from agentworld_sim.engines.web.document import Element
 
 _REPLACED = frozenset(
@@ -15,16 +22,18 @@ _REPLACED = frozenset(
 )
 _ALWAYS = frozenset("dialog fieldset option summary td th".split())
 _SHAPES = frozenset("circle ellipse image line path polygon polyline rect text tspan use".split())
-_SVG_HIDDEN = frozenset("clipPath defs desc linearGradient marker mask metadata pattern radialGradient symbol title".split())
+_SVG_HIDDEN = frozenset(
+    "clipPath defs desc linearGradient marker mask metadata pattern radialGradient symbol title".split()
+)
 _ZERO = re.compile(r"-?(?:0+\.?0*|\.0+)(?:[a-z]+|%)?")
 _DECIMAL = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile("[^ \t\n\r\f\u200b]")
 _VERTICAL = (
-    "padding padding-top padding-bottom border border-width border-top border-top-width border-bottom"
+    "padding-top padding-bottom border border-width border-top border-top-width border-bottom"
     " border-bottom-width"
 ).split()
 _HORIZONTAL = (
-    "padding padding-left padding-right border border-width border-left border-left-width border-right"
+    "padding-left padding-right border border-width border-left border-left-width border-right"
     " border-right-width"
 ).split()
 _NO_BORDER = frozenset("none hidden initial unset".split())
@@ -48,60 +57,97 @@ class Boxes:
         """Whether the element has a box that is wider and higher than nothing, and shown."""
         style = self._styles.of[element.index]
         if style.display == "contents":
-            return any(
-                self.is_visible(child)
-                if isinstance(child, Element)
-                else bool(_WORD.search(child)) and style.rendered
-                for child in element.children
-            )
+            return self._first_visible(element) is not None
         return bool(self._room[element.index]) and style.visible
 
+    def is_inline(self, element: Element) -> bool:
+        """Whether the element is part of a line of text."""
+        style = self._styles.of[element.index]
+        if style.display == "contents":
+            return isinstance(self._first_visible(element), str)
+        return style.display == "inline" and style.visible and style.rendered
+
+    def _first_visible(self, element: Element) -> Element | str | None:
+        """The first thing in an element without a box of its own that is visible."""
+        rendered = self._styles.of[element.index].rendered
+        for child in element.children:
+            if (
+                rendered and _WORD.search(child)
+                if isinstance(child, str)
+                else self.is_visible(child)
+            ):
+                return child
+        return None
+
     def _takes_room(self, element: Element, style: Style, declared: Declared) -> bool:
-        tag, inline = element.tag, style.display == "inline"
+        tag = element.tag
         if element.in_svg:
             return self._svg_room(element)
-        if tag == "col" or tag == "colgroup":
+        if tag in ("col", "colgroup"):
             table = element.closest("table")
             return table is not None and next(table.descendants("tr"), None) is not None
-        if not declared:
-            if tag in _REPLACED or tag in _ALWAYS or (tag == "li" and self._has_marker(element)):
-                return True
-            return self._content_takes_room(element, style, declared)
-        high = any(_is_length(declared.get(name)) for name in _VERTICAL)
-        wide = any(_is_length(declared.get(name)) for name in _HORIZONTAL)
-        if not inline or tag in _REPLACED:
-            heights = (declared.get("height"), declared.get("max-height"))
-            widths = (declared.get("width"), declared.get("max-width"))
-            if any(map(_is_zero, heights)) and not high or any(map(_is_zero, widths)) and not wide:
-                return False
-            high = high or _is_length(declared.get("height")) or _is_length(declared.get("min-height"))
-            wide = wide or _is_length(declared.get("width")) or _is_length(declared.get("min-width"))
-        if tag in _REPLACED or tag in _ALWAYS or (tag == "li" and self._has_marker(element)):
+        replaced = tag in _REPLACED or declared.get("content", "").startswith("url(")
+        inline = style.display == "inline" and not replaced
+        out_of_flow = declared.get("position") in OUT_OF_FLOW
+        shrinks = out_of_flow or inline or self._shrinks(style, declared)
+        high = wide = False
+        if declared:
+            high = any(_is_length(declared.get(name)) for name in _VERTICAL)
+            wide = any(_is_length(declared.get(name)) for name in _HORIZONTAL)
+            if not inline:
+                high = high or _is_length(declared.get("min-height"))
+                wide = wide or _is_length(declared.get("min-width"))
+                if not high and (
+                    _is_zero(declared.get("height")) or _is_zero(declared.get("max-height"))
+                ):
+                    return False
+                if not wide and (
+                    _is_zero(declared.get("width")) or _is_zero(declared.get("max-width"))
+                ):
+                    return False
+                high = high or _is_length(declared.get("height"))
+                wide = wide or _is_length(declared.get("width"))
+        if replaced:
+            attributes = element.attributes
+            return not (_is_zero(attributes.get("width")) or _is_zero(attributes.get("height")))
+        if tag in _ALWAYS or (tag == "li" and self._has_marker(element)):
             return True
-        if declared.get("content", "").startswith("url("):
-            return True
-        if inline:
-            return wide or self._content_takes_room(element, style, declared)
-        out_of_flow = declared.get("position") in ("absolute", "fixed")
         if out_of_flow:
             inset = _is_set(declared.get("inset"))
-            high = high or inset or _is_set(declared.get("top")) and _is_set(declared.get("bottom"))
-            wide = wide or inset or _is_set(declared.get("left")) and _is_set(declared.get("right"))
-        shrinks = (
-            out_of_flow
-            or style.display.startswith(("inline", "table"))
-            or declared.get("float") in ("left", "right")
-        )
-        if high and (wide or not shrinks):
+            high = (
+                high or inset or (_is_set(declared.get("top")) and _is_set(declared.get("bottom")))
+            )
+            wide = (
+                wide or inset or (_is_set(declared.get("left")) and _is_set(declared.get("right")))
+            )
+        elif axis := self._flex_axis(element):
+            grows = _is_length(declared.get("flex")) or _is_length(declared.get("flex-grow"))
+            shrinks = axis == "row"
+            # Along the other axis an item is as long as the box.
+            high = high or grows or (shrinks and wide)
+            wide = wide or grows
+        if (wide and inline) or (high and (wide or not shrinks)):
             return True
-        parent = element.parent
-        if parent is not None and self._styles.of[parent.index].display in FLEXIBLE and not out_of_flow:
-            # It is stretched along the other axis, if there is anything else in the box.
-            if high or wide or _is_length(declared.get("flex")) or _is_length(declared.get("flex-grow")):
-                return True
-        return self._content_takes_room(element, style, declared)
+        return self._content_takes_room(element, style, declared, not shrinks)
 
-    def _content_takes_room(self, element: Element, style: Style, declared: Declared) -> bool:
+    def _shrinks(self, style: Style, declared: Declared) -> bool:
+        """Whether a box is only as wide as what is in it."""
+        return style.display.startswith(("inline-", "table")) or declared.get("float") in FLOATS
+
+    def _flex_axis(self, element: Element) -> str:
+        """The axis along which a flexible box lays out the element: `row`, `column`, or nothing."""
+        parent = element.parent
+        display = self._styles.of[parent.index].display if parent is not None else ""
+        if parent is None or display not in FLEXIBLE:
+            return ""
+        around = self._styles.declared.get(parent.index, {})
+        direction = around.get("flex-direction", around.get("flex-flow", "row"))
+        return "column" if "grid" in display or "column" in direction else "row"
+
+    def _content_takes_room(
+        self, element: Element, style: Style, declared: Declared, fills: bool
+    ) -> bool:
+        """Whether what is in a box makes it wide and high; `fills` says that it is as wide as what is around it."""
         styles = self._styles
         for child in element.children:
             if isinstance(child, str):
@@ -110,19 +156,18 @@ class Boxes:
                 continue
             if child.tag == "br" and styles.of[child.index].rendered:
                 return True
-            own = styles.declared.get(child.index)
-            if own and own.get("position") in ("absolute", "fixed"):
+            own, shown = styles.declared.get(child.index, {}), styles.of[child.index]
+            if own.get("position") in OUT_OF_FLOW:
                 continue
             if self._room[child.index]:
-                if own and own.get("float") in ("left", "right") and not self._holds_floats(element, style, declared):
-                    continue
-                return True
-            shown = styles.of[child.index]
-            if shown.display.startswith("inline-") and shown.rendered and style.display != "inline":
-                return True  # a line with a box in it is as high as a text
-            if shown.display == "contents" and self._content_takes_room(
-                child, shown, own or {}
-            ):
+                if own.get("float") not in FLOATS or self._holds_floats(element, style, declared):
+                    return True
+            elif shown.display.startswith("inline-") and shown.rendered:
+                # A line with a box in it is as high as a text, and some boxes have margins of their own.
+                has_margin = child.tag == "input" and child.type in ("checkbox", "radio")
+                if fills or (has_margin and not _is_zero(own.get("margin"))):
+                    return True
+            elif shown.display == "contents" and self._content_takes_room(child, shown, own, fills):
                 return True
         return any(self._pseudo_takes_room(element, kind) for kind in ("before", "after"))
 
@@ -130,17 +175,20 @@ class Boxes:
         return (
             style.display not in ("block", "list-item", "inline")
             or declared.get("overflow", "visible") not in ("visible", "clip")
-            or declared.get("float") in ("left", "right")
-            or declared.get("position") in ("absolute", "fixed")
+            or declared.get("float") in FLOATS
+            or declared.get("position") in OUT_OF_FLOW
             or "clear" in self._styles.pseudo(element, "after")
             or element.tag == "body"
         )
 
     def _pseudo_takes_room(self, element: Element, kind: str) -> bool:
         declared = self._styles.pseudo(element, kind)
-        if declared.get("content", "none") in ("none", "normal") or declared.get("display") == "none":
+        if (
+            declared.get("content", "none") in ("none", "normal")
+            or declared.get("display") == "none"
+        ):
             return False
-        if declared.get("position") in ("absolute", "fixed"):
+        if declared.get("position") in OUT_OF_FLOW:
             return False
         return bool(declared["content"].strip("'\" ")) or _is_length(declared.get("height"))
 
@@ -186,10 +234,16 @@ def _is_zero(value: str | None) -> bool:
 
 def _is_length(value: str | None) -> bool:
     """Whether a value gives a length that is not nothing."""
-    if not value or value in _NO_BORDER or value in ("auto", "inherit") or value.startswith(("none", "0 none")):
+    if (
+        not value
+        or value in _NO_BORDER
+        or value in ("auto", "inherit")
+        or value.startswith(("none", "0 none"))
+    ):
         return False
     return any(
-        part[0] in "123456789.(" or part.startswith(("0.", "var(", "calc(", "thin", "medium", "thick", "max", "min"))
+        part[0] in "123456789.("
+        or part.startswith(("0.", "var(", "calc(", "thin", "medium", "thick", "max", "min"))
         for part in value.split()
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-from urllib.parse import urldefrag
+from urllib.parse import urldefrag, urlsplit
 
 from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 from agentworld_sim.engines.web.requests import normal_url, status_text
@@ -13,9 +13,13 @@ from agentworld_sim.engines.web.requests import normal_url, status_text
 ROOT = "browser/"
 SITE = "page/"
 """Beginning of the keys of pages that were given, by URL."""
+IMAGINED = "imagined/"
+"""Beginning of the keys of pages that a model imagined, by URL."""
 BLANK = "about:blank"
 CONTROLS = "controls"
 """What of a page's live state outlives the page: the state of its controls."""
+_LONGEST_HISTORY = 50
+"""Pages that a tab goes back through, as in Chromium."""
 FAILED = "chrome-error://chromewebdata/"
 """The address of the page that a browser shows where no page came."""
 
@@ -77,6 +81,8 @@ class BrowserState:
         """The tab in front, by its place."""
         self.opened: int = about.get("opened", 0)
         """How many tabs were ever opened."""
+        self.width: int = about.get("width", 1280)
+        """Of the window, in pixels."""
         self.requests: int = about.get("requests", 0)
         """How many requests were ever made."""
         self._pages: dict[tuple[int, int], BrowserPage] = {}
@@ -89,6 +95,7 @@ class BrowserState:
                 "tabs": [asdict(tab) for tab in self.tabs],
                 "current": self.current,
                 "opened": self.opened,
+                "width": self.width,
                 "requests": self.requests,
             }
             self._kept.put("tabs", about)
@@ -125,7 +132,8 @@ class BrowserState:
         """From the first page of the tab to this one."""
         if tab is None or not tab.length:
             return []
-        return [self._visit(tab, number).url for number in range(tab.at + 1)]
+        first = max(0, tab.length - _LONGEST_HISTORY)
+        return [self._visit(tab, number).url for number in range(first, tab.at + 1)]
 
     def go(self, tab: TabState, page: BrowserPage, *, same_document: bool = False) -> None:
         """Opens a page in a tab: what lay ahead is forgotten."""
@@ -137,6 +145,7 @@ class BrowserState:
             tab.documents += 1
         self._put(tab, number, page)
         tab.at, tab.length = number, number + 1
+        self._drop(tab, number - _LONGEST_HISTORY)
 
     def replace(self, tab: TabState, page: BrowserPage) -> None:
         """The page has changed without leaving it."""
@@ -146,7 +155,7 @@ class BrowserState:
 
     def back(self, tab: TabState | None) -> BrowserPage | None:
         """Goes back; `None` on the first page."""
-        if tab is None or tab.at == 0:
+        if tab is None or tab.at <= max(0, tab.length - _LONGEST_HISTORY):
             return None
         left, kept = self.page(tab), self.live(tab)
         tab.at -= 1
@@ -155,12 +164,14 @@ class BrowserState:
         else:
             # It is loaded anew, and its controls are filled in again.
             tab.documents += 1
-            self.keep_live(tab, {CONTROLS: self.live(tab).get(CONTROLS, {})})
+            controls = self.live(tab).get(CONTROLS, {})
+            filled = {name: controls[name] for name in controls if name not in ("focus", "open")}
+            self.keep_live(tab, {CONTROLS: filled})
         return self._visit(tab, tab.at)
 
     def live(self, tab: TabState) -> dict[str, Any]:
         """What is kept beside the tab's page: what was typed, and so on."""
-        return dict(self._held(self._key(tab, "live", tab.at)) or {})
+        return dict(self._value(self._key(tab, "live", tab.at)) or {})
 
     def keep_live(self, tab: TabState, live: Mapping[str, Any]) -> None:
         """Keeps what belongs to the tab's page."""
@@ -169,7 +180,7 @@ class BrowserState:
 
     @property
     def cookies(self) -> list[Mapping[str, Any]]:
-        return list(self._held("cookies") or ())
+        return list(self._value("cookies") or ())
 
     @cookies.setter
     def cookies(self, kept: list[Mapping[str, Any]]) -> None:
@@ -183,11 +194,11 @@ class BrowserState:
 
     def request(self, number: int) -> Mapping[str, Any]:
         """A request that was kept."""
-        return self._held(f"request/{number}")
+        return self._value(f"request/{number}")
 
     def given_page(self, url: str) -> BrowserPage | None:
         """The page at a URL, if there is one that was put there."""
-        value = self._held(SITE + urldefrag(url).url)
+        value = self._value(SITE + urldefrag(url).url)
         return None if value is None else BrowserPage(url, value["status"], value["html"])
 
     def give_page(self, url: str, status: int, html: str) -> None:
@@ -195,21 +206,41 @@ class BrowserState:
         value = {"status": status, "html": html}
         self._kept.put(SITE + urldefrag(normal_url(url)).url, value)
 
+    def imagined_page(self, url: str) -> BrowserPage | None:
+        """What a model imagined at a URL: it is the same when the browser comes again."""
+        value = self._value(IMAGINED + urldefrag(url).url)
+        return None if value is None else BrowserPage(**value)
+
+    def keep_imagined(self, url: str, page: BrowserPage) -> None:
+        """Keeps a page that was imagined at a URL."""
+        value = {name: one for name, one in asdict(page).items() if one is not None}
+        self._kept.put(IMAGINED + urldefrag(url).url, value)
+
+    def forget_imagined(self, url: str) -> None:
+        """Forgets the pages of the host of `url`, which something was done to."""
+        host = urlsplit(url).netloc
+        for one in self._kept.items(IMAGINED):
+            if urlsplit(one).netloc == host:
+                self._kept.put(IMAGINED + one, None)
+
     def _key(self, tab: TabState, what: str, number: int) -> str:
         return f"tab/{tab.number}/{what}/{number}"
 
-    def _held(self, key: str) -> Any:
+    def _value(self, key: str) -> Any:
         """A value as it is now, which this turn may have changed."""
         changed = self._kept.changes
         return changed[ROOT + key] if ROOT + key in changed else self._kept.get(key)
 
     def _forget(self, tab: TabState, beyond: int) -> None:
         for number in range(beyond, tab.length):
-            self._pages.pop((tab.number, number), None)
-            for what in ("visit", "live"):
-                key = self._key(tab, what, number)
-                if self._held(key) is not None:
-                    self._kept.put(key, None)
+            self._drop(tab, number)
+
+    def _drop(self, tab: TabState, number: int) -> None:
+        self._pages.pop((tab.number, number), None)
+        for what in ("visit", "live"):
+            key = self._key(tab, what, number)
+            if self._value(key) is not None:
+                self._kept.put(key, None)
 
     def _put(self, tab: TabState, number: int, page: BrowserPage) -> None:
         self._pages[tab.number, number] = page
@@ -219,7 +250,7 @@ class BrowserState:
     def _visit(self, tab: TabState, number: int) -> BrowserPage:
         key = (tab.number, number)
         if key not in self._pages:
-            self._pages[key] = BrowserPage(**self._held(self._key(tab, "visit", number)))
+            self._pages[key] = BrowserPage(**self._value(self._key(tab, "visit", number)))
         return self._pages[key]
 
 

@@ -13,8 +13,14 @@ from agentworld_sim.engines.web.browser_state import (
     BrowserState,
     TabState,
 )
-from agentworld_sim.engines.web.live_page import LivePage, Way
-from agentworld_sim.engines.web.loading import Download, LoadFailed, PageLoader, WorldFiles
+from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
+from agentworld_sim.engines.web.page_loading import (
+    Download,
+    LoadFailed,
+    PageLoader,
+    WorldFiles,
+    data_page,
+)
 from agentworld_sim.engines.web.requests import WebRequest
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange
@@ -37,6 +43,8 @@ class BrowserTurn:
     """The working directory of the machine."""
     clock_us: int
     """The world's time at the end of the turn."""
+    read: PagesRead
+    """The pages of the turn before."""
     distilled: bool = True
     """Whether pages are read as the newer generation reads them."""
     downloaded: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -48,7 +56,12 @@ class BrowserTurn:
         found = self._open.get(tab.number)
         if found is None:
             found = LivePage(
-                self.browser, tab, self.files, self.loader.sheet, distilled=self.distilled
+                self.browser,
+                tab,
+                self.files,
+                self.loader.sheet,
+                distilled=self.distilled,
+                read=self.read,
             )
             self._open[tab.number] = found
         return found
@@ -66,6 +79,16 @@ class BrowserTurn:
         """The pages that are open are to be read again from what is kept."""
         self._open.clear()
 
+    def back(self, tab: TabState | None) -> BrowserPage | None:
+        """Goes back in a tab; gives the page that is there, or `None` on the first."""
+        self.save()
+        documents = tab.documents if tab is not None else 0
+        page = self.browser.back(tab)
+        self.forget_pages()
+        if page is not None and tab is not None and tab.documents > documents:
+            self._watch(tab, page)
+        return page
+
     def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
         """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.
 
@@ -77,13 +100,14 @@ class BrowserTurn:
         here = self.browser.page(tab)
         if not way.new_tab and way.download is None and self.page(tab).same_page(way):
             there = replace(here, url=way.request.url, asked={})
+            self.page(tab).focus(None)
+            self.save()
             self.browser.go(tab, there, same_document=True)
             self._open.pop(tab.number)
             return there
-        self.loader.tab = tab.number
-        referer = here.url.partition("#")[0] if here.url.startswith("http") else ""
+        self.loader.tab = self.browser.opened if way.new_tab else tab.number
         try:
-            came = self._load(way, referer)
+            came = self._load(way, referer_of(here.url, way.request.url))
         except LoadFailed as error:
             self.loader.fail(way.request.url, str(error))
             self._arrive(tab, way, _failed_page(way.request.url, str(error)))
@@ -103,6 +127,8 @@ class BrowserTurn:
     def _load(self, way: Way, referer: str) -> BrowserPage | Download | None:
         if way.request.url == BLANK:
             return BrowserPage(BLANK, 200, "")
+        if way.request.url.startswith("data:"):
+            return data_page(way.request.url)
         return self.loader.load(way.request, referer=referer, raw=way.download is not None)
 
     def _arrive(self, tab: TabState, way: Way, page: BrowserPage) -> None:
@@ -110,6 +136,9 @@ class BrowserTurn:
             tab = self.browser.open_tab()
         self.browser.go(tab, page)
         self._open.pop(tab.number, None)
+        self._watch(tab, page)
+
+    def _watch(self, tab: TabState, page: BrowserPage) -> None:
         for text in self.loader.console(page):
             tab.console.append([tab.documents, f"[ERROR] {text}"])
 
@@ -126,6 +155,16 @@ class BrowserTurn:
         return Answer(Observation(text=text, is_error=is_error), change)
 
 
+def referer_of(here: str, target: str) -> str:
+    """What a request says of the page that it comes from: to other sites, where that lies; nothing to what
+    is less safe."""
+    mine, theirs = urlsplit(here), urlsplit(target)
+    if mine.scheme not in ("http", "https") or (mine.scheme, theirs.scheme) == ("https", "http"):
+        return ""
+    is_same = (mine.scheme, mine.netloc) == (theirs.scheme, theirs.netloc)
+    return here.partition("#")[0] if is_same else f"{mine.scheme}://{mine.netloc}/"
+
+
 def way_to(url: str) -> Way:
     """What leads to a URL that was typed in."""
     return Way(WebRequest(url))
@@ -140,7 +179,7 @@ def _failed_page(url: str, error: str) -> BrowserPage:
     host = escape(urlsplit(url).hostname or url)
     said = escape(error.removeprefix("net::"))
     html = (
-        f"<title>{host}</title><h1>This site can’t be reached</h1><p>{host} did not answer.</p>"
+        f"<title>{host}</title><h1>This site can&rsquo;t be reached</h1><p>{host} did not answer.</p>"
         f"<p>{said}</p><button type=button>Reload</button>"
     )
     return BrowserPage(FAILED, 200, html)

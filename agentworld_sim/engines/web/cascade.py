@@ -17,7 +17,7 @@ _DISPLAY: dict[str, str] = {
         "block": "address article aside blockquote body center dd details dialog dir div dl dt fieldset"
         " figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend listing main"
         " menu nav ol optgroup option p plaintext pre search section summary ul xmp",
-        "none": "base basefont datalist head link meta noembed noframes noscript param rp script style"
+        "none": "area base basefont datalist head link meta noembed noframes noscript param rp script style"
         " template title",
         "inline-block": "button input marquee meter progress select textarea",
         "list-item": "li",
@@ -33,11 +33,13 @@ _DISPLAY: dict[str, str] = {
         "ruby": "ruby",
         "ruby-text": "rt",
         "contents": "slot",
+        "inline math": "math",
+        "block math": "mfrac mi mn mo mover mrow ms mspace msqrt mroot msub msubsup msup mtable mtd mtext mtr munder"
+        " munderover semantics",
     }.items()
     for tag in tags.split()
 }
 """How browsers display elements without a style sheet; the rest are inline."""
-
 _SVG_DISPLAY = {
     "text": "block",
     "foreignObject": "block",
@@ -47,8 +49,11 @@ _SVG_DISPLAY = {
 }
 _OWN_CURSOR = frozenset("button input label optgroup option select textarea".split())
 """Elements that do not take their cursor from around them."""
+_IGNORED = frozenset("style script noscript template".split())
 _UNRENDERED_CONTENT = frozenset("audio canvas iframe object textarea video".split())
-_STRING = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|attr\(\s*([-\w]+)\s*\)|(/))""")
+_STRING = re.compile(
+    r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|attr\(\s*([-\w]+)\s*\)|(/))"""
+)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|\n|(.))", re.DOTALL)
 _NO_SCALE = re.compile(r"\bscale[xy]?\(\s*0?\.?0*\s*[,)]")
 
@@ -81,16 +86,24 @@ class Styles:
         self.document = document
         self.declared: dict[int, dict[str, str]] = defaultdict(dict)
         """What rules and `style` attributes declare, by the number of the element."""
-        self._pseudo: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
+        self._pseudo: dict[str, dict[int, dict[str, str]]] = {
+            "before": defaultdict(dict),
+            "after": defaultdict(dict),
+        }
         rules = sorted(_rules_for(document, sheets, width), key=lambda rule: rule.specificity)
         self.depends_on_state = any(rule.depends_on_state for rule in rules)
         self._apply(rules, live)
         self.of = self._compute(live)
         """The style of each element, by its number."""
+        self.hidden = bytearray(len(self.of))
+        """Whether assistive technology is not to see an element, by its number."""
+        for element in reversed(document.elements):  # children before their parents
+            self.hidden[element.index] = self._is_hidden(element)
 
     def _apply(self, rules: Sequence[Rule], live: LiveState) -> None:
+        marks = live.marks()
         found = [
-            (rule, self.document.select(rule.selector, live if rule.depends_on_state else None))
+            (rule, self.document.select(rule.selector, marks if rule.depends_on_state else ()))
             for rule in rules
         ]
         inline = [
@@ -101,10 +114,9 @@ class Styles:
         for important in (False, True):
             for rule, elements in found:
                 if declared := rule.important if important else rule.normal:
+                    into = self._pseudo[rule.pseudo] if rule.pseudo else self.declared
                     for element in elements:
-                        key = (element.index, rule.pseudo)
-                        into = self._pseudo[key] if rule.pseudo else self.declared[element.index]
-                        into.update(declared)
+                        into[element.index].update(declared)
             for number, own in inline:
                 self.declared[number].update(own[important])
 
@@ -124,16 +136,19 @@ class Styles:
             styles.append(shared.setdefault(style, style))
         return styles
 
-    def _style_of(self, element: Element, declared: Declared, above: Style, live: LiveState) -> Style:
+    def _style_of(
+        self, element: Element, declared: Declared, above: Style, live: LiveState
+    ) -> Style:
         tag, attributes = element.tag, element.attributes
         display = declared.get("display") or "unset"
         if display in _NOT_DISPLAY:
             display = "inline" if display in ("initial", "unset") and "display" in declared else ""
         display = display or _default_display(element, live)
-        if "float" in declared or "position" in declared:
-            if declared.get("position") in ("absolute", "fixed") or declared.get("float") in _FLOATS:
-                display = _BLOCKS.get(display, display)
-        if above.display in FLEXIBLE:
+        if (
+            above.display in FLEXIBLE
+            or declared.get("position") in OUT_OF_FLOW
+            or declared.get("float") in FLOATS
+        ):
             display = _BLOCKS.get(display, display)
         visible, pointer, clickable = above.visible, above.pointer, above.clickable
         if tag in _OWN_CURSOR:
@@ -161,7 +176,9 @@ class Styles:
             pointer,
             clickable,
             rendered,
-            above.aria_hidden or display == "none" or attributes.get("aria-hidden", "").lower() == "true",
+            above.aria_hidden
+            or display == "none"
+            or attributes.get("aria-hidden", "").lower() == "true",
             above.flat or _NO_SCALE.search(declared.get("transform", "")) is not None,
         )
 
@@ -175,31 +192,32 @@ class Styles:
             return False
         return self.declared.get(element.index, _NOTHING).get("content-visibility") != "hidden"
 
-    def is_hidden(self, element: Element) -> bool:
-        """Whether assistive technology is not to see the element."""
-        if element.tag in ("style", "script", "noscript", "template"):
+    def _is_hidden(self, element: Element) -> bool:
+        tag, style = element.tag, self.of[element.index]
+        if tag in _IGNORED:
             return True
-        style = self.of[element.index]
-        if style.display == "contents" and element.tag != "slot":
+        if style.display == "contents" and tag != "slot":
             return all(
-                self.is_hidden(child)
+                self.hidden[child.index]
                 if isinstance(child, Element)
                 else not (child.strip() and style.rendered)
                 for child in element.children
             )
         if not (style.rendered and style.visible) and not (
-            element.tag == "option" and element.closest("select") is not None
+            tag == "option" and element.closest("select") is not None
         ):
             return True
         return style.aria_hidden
 
     def pseudo(self, element: Element, kind: str) -> Declared:
         """What is declared for `before` or `after` of an element."""
-        return self._pseudo.get((element.index, kind), _NOTHING)
+        return self._pseudo[kind].get(element.index, _NOTHING)
 
     def content(self, element: Element, kind: str) -> str:
         """The text that style sheets put `before` or `after` the content of an element."""
-        declared = self.pseudo(element, kind)
+        declared = self._pseudo[kind].get(element.index)
+        if declared is None:
+            return ""
         written = declared.get("content", "")
         if not written or declared.get("display") == "none":
             return ""
@@ -208,8 +226,8 @@ class Styles:
         text = _content_text(element, written)
         is_block = (
             declared.get("display", "inline") != "inline"
-            or declared.get("position") in ("absolute", "fixed")
-            or declared.get("float") in _FLOATS
+            or declared.get("position") in OUT_OF_FLOW
+            or declared.get("float") in FLOATS
             or self.of[element.index].display in FLEXIBLE
         )
         return f" {text} " if is_block and text is not None else text or ""
@@ -231,7 +249,8 @@ def _default_display(element: Element, live: LiveState) -> str:
 
 
 _NOT_DISPLAY = frozenset("inherit initial unset revert revert-layer".split())
-_FLOATS = ("left", "right", "inline-start", "inline-end")
+OUT_OF_FLOW = ("absolute", "fixed")
+FLOATS = ("left", "right", "inline-start", "inline-end")
 FLEXIBLE = frozenset("flex inline-flex grid inline-grid".split())
 _BLOCKS = {
     "inline": "block",
@@ -280,7 +299,11 @@ def _rules_for(document: Document, sheets: Mapping[str, str], width: int) -> lis
         else:
             continue
         media = element.get("media")
-        if text and (not media or media_matches(media, width)) and "disabled" not in element.attributes:
+        if (
+            text
+            and (not media or media_matches(media, width))
+            and "disabled" not in element.attributes
+        ):
             found += rules_of(text, width)
     if not found:
         return found

@@ -69,11 +69,13 @@ def _read(line: str, request: WebRequest, clock_us: int) -> Cookie | None:
     name, equals, value = (part.strip() for part in pair.partition("="))
     if not equals or not name:
         return None
-    said = {key.strip().lower(): text.strip() for key, _, text in (o.partition("=") for o in written)}
+    said = {
+        key.strip().lower(): text.strip() for key, _, text in (o.partition("=") for o in written)
+    }
     parts = urlsplit(request.url)
     host, domain = parts.hostname or "", said.get("domain", "").lstrip(".").lower()
     # A site sets cookies for itself and the domains it lies in; a top-level domain is nobody's.
-    if domain and (domain != host and not host.endswith(f".{domain}") or "." not in domain):
+    if domain and ((domain != host and not host.endswith(f".{domain}")) or "." not in domain):
         return None
     folder = parts.path.rpartition("/")[0] or "/"
     cookie: dict[str, Any] = {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from agentworld_sim.engines.web.live_state import LiveState
 from agentworld_sim.errors import UsageError
 from agentworld_sim.extras import require
 
@@ -22,9 +21,11 @@ EXTRA = "browser"
 MAX_DEPTH = 200
 """Elements that are nested deeper become siblings, as in browsers (there: 512)."""
 
-_FOCUS = "agentworld-focus"
+FOCUS = "agentworld-focus"
 """An attribute that stands for the focus while a selector is matched."""
 _FOCUS_CLASS = re.compile(r":focus(-within)?(?:-visible)?(?![-\w])")
+Mark = tuple[int, str, bool]
+"""The number of an element, an attribute, and whether the element has it."""
 _LABELABLE = ("button", "input", "meter", "output", "progress", "select", "textarea")
 _SPACE = re.compile(r"[ \t\n\f\r]+")
 
@@ -100,7 +101,9 @@ class Element:
 
     def open_tag(self) -> str:
         """The start tag as the DOM writes it: `<button disabled="" type="button">`."""
-        attributes = "".join(f' {name}="{escape(value)}"' for name, value in self.attributes.items())
+        attributes = "".join(
+            f' {name}="{escape(value)}"' for name, value in self.attributes.items()
+        )
         return f"<{self.tag}{attributes}>"
 
     def __repr__(self) -> str:
@@ -188,6 +191,15 @@ class Document:
                 found.setdefault(control, []).append(label)
         return found
 
+    @cached_property
+    def radio_buttons(self) -> Mapping[str, Sequence[Element]]:
+        """The radio buttons by their names, those without one left out."""
+        found: dict[str, list[Element]] = {}
+        for element in self.elements:
+            if element.tag == "input" and element.type == "radio" and element.get("name"):
+                found.setdefault(element.get("name"), []).append(element)
+        return found
+
     def control_of(self, label: Element) -> Element | None:
         """The control that a label names: by its `for`, else the first one inside it."""
         if "for" in label.attributes:
@@ -206,43 +218,34 @@ class Document:
             found.update(f".{name}" for name in element.get("class").split())
         return frozenset(found | {f"#{identifier}" for identifier in self.ids})
 
-    def select(self, selector: str, live: LiveState | None = None) -> list[Element]:
+    def select(self, selector: str, marks: Sequence[Mark] = ()) -> list[Element]:
         """The elements that a CSS selector matches, in document order.
 
         Args:
             selector: The selector.
-            live: What `:checked`, `:focus` and `[open]` go by; without it, the page as it was written.
+            marks: Attributes that elements have or have not, whatever is written; `FOCUS` among them stands for
+                `:focus`.
 
         Raises:
             UsageError: it is no selector.
         """
         try:
-            if live is None or live == LiveState():
-                nodes = self._tree.select(selector)
-            else:
-                with self._in_state(live):
-                    nodes = self._tree.select(_with_focus(selector))
+            with self._lock, self._with_marks(marks):
+                nodes = self._tree.select(_with_focus(selector))
         except ValueError as error:
             raise UsageError(f"{selector!r} is no CSS selector: {error}") from None
         return [self._element_of[node] for node in nodes if node in self._element_of]
 
     @contextmanager
-    def _in_state(self, live: LiveState) -> Iterator[None]:
-        """The tree of the parser with the attributes that the state stands for."""
-        changes = [
-            *((index, "checked", held) for index, held in live.checked.items()),
-            *((index, "open", held) for index, held in live.open.items()),
-            *([(live.focus, _FOCUS, True)] if live.focus is not None else []),
-        ]
-        with self._lock:
-            before = [(index, name, name in self._nodes[index].attrs) for index, name, _ in changes]
-            try:
-                self._mark(changes)
-                yield
-            finally:
-                self._mark(before)
+    def _with_marks(self, marks: Sequence[Mark]) -> Generator[None]:
+        before = [(index, name, name in self._nodes[index].attrs) for index, name, _ in marks]
+        try:
+            self._mark(marks)
+            yield
+        finally:
+            self._mark(before)
 
-    def _mark(self, marks: Sequence[tuple[int, str, bool]]) -> None:
+    def _mark(self, marks: Sequence[Mark]) -> None:
         for index, name, held in marks:
             attributes = self._nodes[index].attrs
             if held:
@@ -253,7 +256,7 @@ class Document:
 
 def _with_focus(selector: str) -> str:
     return _FOCUS_CLASS.sub(
-        lambda found: f":is([{_FOCUS}],:has([{_FOCUS}]))" if found[1] else f"[{_FOCUS}]", selector
+        lambda found: f":is([{FOCUS}],:has([{FOCUS}]))" if found[1] else f"[{FOCUS}]", selector
     )
 
 
@@ -261,7 +264,7 @@ def _is_labelable(element: Element) -> bool:
     return element.tag in _LABELABLE and element.type != "hidden"
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def parse_document(html: str) -> Document:
     """The tree of a page; any text is one. The same text gives the same document."""
     return Document(html)

@@ -14,7 +14,6 @@ from agentworld_sim.engines.web.live_state import (
     radio_group,
     value_of_option,
 )
-from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.engines.web.requests import (
     FormField,
     Upload,
@@ -23,6 +22,7 @@ from agentworld_sim.engines.web.requests import (
     resolve_url,
     url_with_query,
 )
+from agentworld_sim.engines.web.roles import is_natively_disabled
 
 CONTROLS = ("input", "select", "textarea", "button")
 TOGGLES = frozenset(["checkbox", "radio"])
@@ -30,8 +30,9 @@ _BUTTONS = frozenset(["submit", "image", "button", "reset"])
 _NO_TEXT = _BUTTONS | TOGGLES | {"hidden", "file", "color", "range"}
 _EMAIL = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:\S+")
-_REPEATS_TWICE = re.compile(r"[*+}][^()]*\)+[^()]{0,4}[*+{]")
-LONGEST = 1000
+_PATTERN_PART = re.compile(r"\\.|\[\]?(?:\\.|[^\]\\])*\]|[()|*+{]", re.DOTALL)
+_MOST_REPEATS = 3
+_LONGEST = 200
 """Characters of a value that are held against a page's own pattern."""
 _NUMBERS = frozenset(["number", "range"])
 _ORDERED = frozenset(["date", "month", "week", "time", "datetime-local"])
@@ -43,9 +44,7 @@ class PageForms:
 
     document: Document
     live: LiveState
-    files: Mapping[int, tuple[Upload, ...]] = field(
-        default_factory=dict[int, "tuple[Upload, ...]"]
-    )
+    files: Mapping[int, tuple[Upload, ...]] = field(default_factory=dict[int, "tuple[Upload, ...]"])
     """What was chosen in file inputs, by their index."""
 
     def controls(self, form: Element) -> Iterator[Element]:
@@ -79,17 +78,17 @@ class PageForms:
     def request(self, form: Element, submitter: Element | None, url: str) -> WebRequest | None:
         """The request that sends a form from the page at `url`; `None` where it goes nowhere."""
 
-        def said(name: str) -> str:
+        def setting(name: str) -> str:
             own = submitter.get(f"form{name}") if submitter is not None else ""
             return own or form.get(name)
 
-        action = resolve_url(url, said("action") or url)
+        action = resolve_url(url, setting("action") or url)
         if not action.startswith(("http://", "https://")):
             return None
         fields = list(self.fields(form, submitter))
-        if said("method").strip().lower() != "post":
+        if setting("method").strip().lower() != "post":
             return WebRequest(url_with_query(action, fields))
-        body, kind = form_body(fields, said("enctype").strip().lower())
+        body, kind = form_body(fields, setting("enctype").strip().lower())
         return WebRequest(action, "POST", (("content-type", kind),), body)
 
     def fields(self, form: Element, submitter: Element | None) -> Iterator[FormField]:
@@ -158,9 +157,22 @@ class PageForms:
 
 def page_pattern(text: str, flags: int = 0) -> re.Pattern[str] | None:
     """A regular expression that a page or an agent gives; `None` where it is none, or one that could take
-    forever: it repeats what repeats."""
+    forever: a choice or a repetition that is repeated, or many repetitions."""
+    groups, repeats = [False], 0
+    for part in _PATTERN_PART.finditer(text):
+        if part[0] == "(":
+            groups.append(False)
+        elif part[0] in ("*", "+", "{"):
+            groups[-1] = True
+            repeats += 1
+        elif part[0] == "|":
+            groups[-1] = True
+        elif part[0] == ")" and len(groups) > 1:
+            if groups[-1] and text[part.end() : part.end() + 1] in ("*", "+", "{"):
+                return None
+            groups[-2:] = [groups[-2] or groups[-1]]
     try:
-        return None if _REPEATS_TWICE.search(text) else re.compile(text, flags)
+        return re.compile(text, flags) if repeats <= _MOST_REPEATS else None
     except (re.error, OverflowError, RecursionError):
         return None
 
@@ -185,7 +197,7 @@ def _fits_type(control: Element, kind: str, value: str) -> bool:
         return control.get("min") <= value <= (control.get("max") or "9999-99")
     if "pattern" in control.attributes and kind != "textarea":
         pattern = page_pattern(control.get("pattern"))
-        return pattern is None or _fits(pattern, value[:LONGEST], several=False)
+        return pattern is None or _fits(pattern, value[:_LONGEST], several=False)
     return True
 
 

@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 from agentworld_sim.engines.web.browser_turn import BrowserTurn, way_to
 from agentworld_sim.engines.web.document import Document, Element, parse_document
 from agentworld_sim.engines.web.live_page import Unknown, Way
-from agentworld_sim.engines.web.loading import LoadFailed
 from agentworld_sim.engines.web.locators import select
+from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.requests import normal_url
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer
@@ -96,10 +96,9 @@ class LangChainCall:
             case "current_webpage":
                 return here.url
             case "previous_webpage":
-                page = browser.back(tab)
+                page = self._turn.back(tab)
                 if page is None:
                     return "Unable to navigate back; no previous page in the history"
-                self._turn.forget_pages()
                 return (
                     f"Navigated back to the previous page with URL '{page.url}'."
                     f" Status code {page.status}"

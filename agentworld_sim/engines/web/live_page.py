@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urldefrag
@@ -14,26 +14,24 @@ from pydantic import TypeAdapter
 from agentworld_sim.engines.web.browser_state import CONTROLS, BrowserState, TabState
 from agentworld_sim.engines.web.document import Document, Element, parse_document
 from agentworld_sim.engines.web.forms import (
-    TOGGLES,
     PageForms,
-    is_submit_button,
     is_text,
 )
 from agentworld_sim.engines.web.live_state import (
     LiveState,
     form_of,
-    radio_group,
+    is_listbox,
     value_of_option,
 )
-from agentworld_sim.engines.web.loading import WorldFiles, download_name
 from agentworld_sim.engines.web.locators import Locators
 from agentworld_sim.engines.web.page import Page
-from agentworld_sim.engines.web.refs import RefBook
-from agentworld_sim.engines.web.roles import is_natively_disabled
+from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
+from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
+from agentworld_sim.engines.web.roles import is_natively_disabled
 
 _DIALOG = re.compile(
-    r"\s*(?:return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
+    r"\s*(?P<decides>return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
     r"(?P<message>(?:\\.|(?!(?P=quote)).)*)(?P=quote)\s*\)\s*;?\s*"
 )
 """The programs that are understood: a dialog, whose answer decides whether the click counts."""
@@ -41,10 +39,6 @@ _GO = re.compile(
     r"\s*(?:window\.|document\.)?location(?:\.href)?\s*=\s*(?P<quote>['\"])(?P<url>[^'\"]*)(?P=quote)\s*;?\s*"
 )
 _ACTIVE = ("a", "area", "button", "input", "select", "textarea", "summary", "label", "option")
-_NAMED_KEYS = frozenset(
-    "Enter Tab Escape Backspace Delete ArrowUp ArrowDown ArrowLeft ArrowRight Home End PageUp PageDown"
-    " Insert Space Shift Control Alt Meta ControlOrMeta F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +59,8 @@ class Modal:
     """`confirm`, `alert` or `fileChooser`."""
     element: int
     message: str = ""
+    decides: bool = False
+    """Whether its answer does: `return confirm(…)`."""
     sends: bool = False
     """Whether the dialog decides about sending the form of the element, and not about the click."""
 
@@ -76,11 +72,9 @@ class Unknown:
     element: Element
 
 
+PagesRead = dict[int, tuple[Any, Page]]
+"""Pages by the number of their tab, with what they follow from."""
 Effect = Way | Modal | Unknown | None
-
-
-class BadKey(ValueError):
-    """There is no such key."""
 
 
 class LivePage:
@@ -94,20 +88,20 @@ class LivePage:
         sheet: Callable[[str], str | None],
         *,
         distilled: bool,
+        read: PagesRead,
     ) -> None:
         """
         Args:
             sheet: Gives the text of a style sheet by its URL.
             distilled: Whether snapshots and refs are those of the newer generation.
+            read: The pages of the turn before, which need not be read again.
         """
-        self._browser, self._tab, self._files = browser, tab, files
+        self._browser, self._tab, self._files, self._pages = browser, tab, files, read
         self.page = browser.page(tab)
         self.document: Document = parse_document(self.page.html)
         self.kept = browser.live(tab)
         """All that is kept beside the page."""
-        self.live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
         prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
-        self.refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
         hrefs = [
             link.get("href")
             for link in self.document.root.descendants("link")
@@ -116,23 +110,48 @@ class LivePage:
         texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
         self._sheets = {href: text for href, text in texts.items() if text is not None}
         self._distilled = distilled
-        self.tree = self._read()
+        # A page that is changed and then not kept is lost with its turn.
+        key, tree = read.pop(tab.number, (None, None))
+        if tree is None or key != self._key(self.kept.get(CONTROLS), self.kept.get("refs")):
+            live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
+            refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
+            tree = self._read(live, refs)
+        self.tree: Page = tree
+        self.live, self.refs = tree.live, tree.refs
 
-    def _read(self) -> Page:
+    def _key(self, controls: Any, refs: Any) -> Any:
+        """What a page that was read follows from."""
+        width = self._browser.width
+        return self.page.html, self._sheets, self._distilled, width, controls or None, refs
+
+    def _read(self, live: LiveState, refs: RefBook) -> Page:
         rules = "distilled" if self._distilled else "full"
-        return Page(self.document, self.live, self.refs, sheets=self._sheets, rules=rules)
+        width = self._browser.width
+        return Page(self.document, live, refs, sheets=self._sheets, rules=rules, width=width)
 
     def save(self) -> None:
         """Keeps what was done to the page."""
         live = _live_states().dump_python(self.live, mode="json", exclude_defaults=True)
-        refs = _ref_books().dump_python(self.refs, mode="json") if self.refs.last else None
+        refs: dict[str, Any] | None = self.kept.get("refs")
+        # A ref that is given has a new number.
+        if self.refs.last != (refs["last"] if refs else 0):
+            refs = _ref_books().dump_python(self.refs, mode="json")
         kept = {**self.kept, CONTROLS: live, "refs": refs}
         self._browser.keep_live(self._tab, {name: one for name, one in kept.items() if one})
+        self._pages[self._tab.number] = self._key(live, refs), self.tree
 
     @cached_property
     def locators(self) -> Locators:
         """How Playwright names the elements."""
         return Locators(self.document, self.tree)
+
+    def element_of(self, ref: str) -> Element | None:
+        """The element with a ref; `None` where it has none, or is not shown any more."""
+        for index, (_, _, given) in self.refs.given.items():
+            if given == ref:
+                element = self.document.elements[index]
+                return element if self.tree.is_visible(element) else None
+        return None
 
     @property
     def forms(self) -> PageForms:
@@ -163,10 +182,14 @@ class LivePage:
         self.tree.set_focus(element or self.document.body)
         self.kept.pop("marked", None)
 
+    def press_mouse(self, element: Element) -> None:
+        """Gives the focus to what the mouse is pressed on."""
+        self.focus(next((one for one in element.chain() if self.takes_focus(one)), None))
+
     def click(self, element: Element, *, asked: bool = False) -> Effect:
         """A click with the mouse. `asked` says that the page's own dialog was answered with yes."""
         if not asked:
-            self.focus(next((one for one in element.chain() if self._takes_focus(one)), None))
+            self.press_mouse(element)
         active = next((one for one in element.chain() if self._is_active(one)), None)
         if active is not None and is_natively_disabled(active) and active.tag not in ("a", "label"):
             return None
@@ -174,9 +197,9 @@ class LivePage:
             if asked or "onclick" not in one.attributes:
                 continue
             if dialog := _DIALOG.fullmatch(one.get("onclick")):
-                return Modal(dialog["kind"], element.index, _text(dialog["message"]))
+                return _modal(dialog, element)
             if go := _GO.fullmatch(one.get("onclick")):
-                return Way(WebRequest(resolve_url(self.page.url, go["url"])))
+                return self._leads_to(go["url"], element)
             if active is None:
                 return Unknown(element)
         return Unknown(element) if active is None else self._activate(active)
@@ -184,7 +207,11 @@ class LivePage:
     def _is_active(self, element: Element) -> bool:
         if element.tag == "summary":
             around = element.parent
-            return around is not None and around.tag == "details" and around.child("summary") is element
+            return (
+                around is not None
+                and around.tag == "details"
+                and around.child("summary") is element
+            )
         return element.tag in _ACTIVE and (element.tag != "a" or "href" in element.attributes)
 
     def _activate(self, element: Element) -> Effect:
@@ -192,14 +219,18 @@ class LivePage:
         kind = element.type
         match element.tag:
             case "a" | "area":
-                return self._way(element)
+                return self._leads_to(element.get("href"), element)
             case "label":
                 control = self.document.control_of(element)
                 if control is None or is_natively_disabled(control):
                     return None
-                if self._takes_focus(control):
+                if self.takes_focus(control):
                     self.focus(control)
                 return self._activate(control)
+            case "option":
+                select = element.closest("select")
+                if select is not None and is_listbox(select):
+                    self.choose(select, [element])
             case "summary":
                 assert element.parent is not None
                 self.tree.set_open(element.parent, not self.live.is_open(element.parent))
@@ -215,16 +246,16 @@ class LivePage:
                 pass
         return None
 
-    def _way(self, anchor: Element) -> Effect:
-        target = resolve_url(self.page.url, anchor.get("href"))
+    def _leads_to(self, href: str, element: Element) -> Effect:
+        target = resolve_url(self.page.url, href)
         if target.lower().startswith("javascript:"):
-            return Unknown(anchor)
+            return Unknown(element)
         if not target.startswith(("http://", "https://", "about:")):
             return None
-        name = anchor.attributes.get("download")
+        name = element.attributes.get("download")
         return Way(
             WebRequest(target),
-            anchor.get("target").lower() == "_blank",
+            element.get("target").lower() == "_blank",
             None if name is None else name or download_name(target),
         )
 
@@ -234,7 +265,7 @@ class LivePage:
             return Unknown(button)
         if button.type == "reset":
             self.forms.reset(form)
-            self.tree = self._read()
+            self.tree = self._read(self.live, self.refs)
             return None
         return self.submit(form, button)
 
@@ -248,8 +279,7 @@ class LivePage:
             return None
         dialog = _DIALOG.fullmatch(form.get("onsubmit"))
         if dialog and not asked:
-            about = button or form
-            return Modal(dialog["kind"], about.index, _text(dialog["message"]), sends=True)
+            return replace(_modal(dialog, button or form), sends=True)
         if method == "dialog":
             around = form.closest("dialog")
             if around is not None:
@@ -265,7 +295,7 @@ class LivePage:
     def answer(self, modal: Modal, accept: bool) -> Effect:
         """Goes on after a dialog."""
         element = self.document.elements[modal.element]
-        if not accept and modal.kind == "confirm":
+        if not accept and modal.decides:
             return None
         if not modal.sends:
             return self.click(element, asked=True)
@@ -280,9 +310,10 @@ class LivePage:
     def fill(self, element: Element, text: str) -> None:
         """Replaces what is in a text control, and gives it the focus."""
         self.focus(element)
-        self._set(element, text)
+        self.set_text(element, text)
 
-    def _set(self, element: Element, text: str) -> None:
+    def set_text(self, element: Element, text: str) -> None:
+        """Puts text into a text control."""
         if element.tag == "input":
             text = text.replace("\r", "").replace("\n", "")
         self.tree.set_value(element, text)
@@ -290,12 +321,16 @@ class LivePage:
     def type(self, text: str) -> Effect:
         """Types text where the focus is, at its end."""
         element = self.focused
-        if not is_text(element) or is_natively_disabled(element) or "readonly" in element.attributes:
+        if (
+            not is_text(element)
+            or is_natively_disabled(element)
+            or "readonly" in element.attributes
+        ):
             return None
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
         longest = element.get("maxlength")
         text = before + text
-        self._set(element, text[: int(longest)] if longest.isdigit() else text)
+        self.set_text(element, text[: int(longest)] if longest.isdigit() else text)
         return None
 
     def choose(self, select: Element, options: Sequence[Element]) -> None:
@@ -313,77 +348,8 @@ class LivePage:
             or (not by_label and value_of_option(one) == value)
         ]
 
-    def press(self, key: str) -> Effect:
-        """Presses a key, `Tab`, `a`, `Shift+Tab`.
-
-        Raises:
-            BadKey: there is none.
-        """
-        *modifiers, key = key.split("+") if len(key) > 1 else [key]
-        key = {"Space": " "}.get(key, key)
-        for one in (*modifiers, key):
-            if len(one) != 1 and one not in _NAMED_KEYS and not re.fullmatch(r"Key[A-Z]|Digit\d", one):
-                raise BadKey(one)
-        element = self.focused
-        match key:
-            case "Tab":
-                self.focus(self._next_stop(-1 if "Shift" in modifiers else 1))
-            case "Enter":
-                return self._enter(element)
-            case "a" | "A" if modifiers and modifiers[0] in ("Control", "Meta", "ControlOrMeta"):
-                self.kept["marked"] = True
-            case _ if modifiers and modifiers != ["Shift"]:
-                return None
-            case "Backspace" | "Delete" if is_text(element) and "readonly" not in element.attributes:
-                all_of_it = self.kept.pop("marked", None)
-                if all_of_it or key == "Backspace":
-                    self._set(element, "" if all_of_it else self.live.value_of(element)[:-1])
-            case "ArrowDown" | "ArrowUp":
-                self._step(element, 1 if key == "ArrowDown" else -1)
-            case " " if not is_text(element):
-                if element.tag in ("button", "summary") or element.type in (*TOGGLES, "submit", "reset"):
-                    return self.click(element)
-            case _ if len(key) == 1:
-                return self.type(key)
-            case _:
-                pass
-        return None
-
-    def _enter(self, element: Element) -> Effect:
-        if element.tag in ("a", "button", "summary") or is_submit_button(element):
-            return self.click(element)
-        if element.tag == "textarea":
-            return self.type("\n")
-        form = form_of(element, self.document) if element.tag == "input" else None
-        if form is None:
-            return None
-        forms = self.forms
-        button = forms.submitter(form)
-        if button is not None:
-            return None if is_natively_disabled(button) else self.click_button(button)
-        return self.submit(form, None) if forms.sends_on_enter(form) else None
-
-    def click_button(self, button: Element) -> Effect:
-        """A click that Enter in a field makes: the focus stays where it is."""
-        before = self.focused
-        effect = self.click(button)
-        if self.focused is button:
-            self.focus(before)
-        return effect
-
-    def _step(self, element: Element, by: int) -> None:
-        if element.tag == "select" and "multiple" not in element.attributes:
-            options = [one for one in element.descendants("option") if not is_natively_disabled(one)]
-            chosen = self.live.selected_options(element)
-            at = options.index(chosen[0]) if chosen and chosen[0] in options else -1
-            if options:
-                self.choose(element, [options[min(max(at + by, 0), len(options) - 1)]])
-        elif element.type == "radio" and element.tag == "input":
-            group = [one for one in radio_group(element, self.document) if not is_natively_disabled(one)]
-            self.focus(group[(group.index(element) + by) % len(group)])
-            self.tree.set_checked(self.focused, True)
-
-    def _takes_focus(self, element: Element) -> bool:
+    def takes_focus(self, element: Element) -> bool:
+        """Whether an element can have the focus."""
         if "tabindex" in element.attributes:
             return True
         if element.tag in ("a", "area"):
@@ -391,38 +357,11 @@ class LivePage:
         if element.tag == "summary":
             return self._is_active(element)
         controls = ("button", "input", "select", "textarea")
-        return element.tag in controls and element.type != "hidden" and not is_natively_disabled(element)
-
-    def _next_stop(self, by: int) -> Element | None:
-        """The element that Tab comes to; the body behind the last one."""
-
-        def order(element: Element) -> int:
-            written = element.get("tabindex")
-            return int(written) if written.lstrip("-").isdigit() else 0
-
-        stops = [
-            one
-            for one in self.document.elements
-            if self._takes_focus(one) and order(one) >= 0 and self.tree.is_visible(one)
-            and self._is_stop(one)
-        ]
-        stops.sort(key=lambda one: order(one) or 1 << 31)
-        here = self.focused
-        if here in stops:
-            at = stops.index(here) + by
-            return stops[at] if 0 <= at < len(stops) else None
-        after = [one for one in stops if (one.index - here.index) * by > 0]
-        if here is self.document.body and by < 0:
-            after = stops
-        return after[0 if by > 0 else -1] if after else None
-
-    def _is_stop(self, element: Element) -> bool:
-        """Whether Tab stops at a radio button: one of each group is enough."""
-        if element.tag != "input" or element.type != "radio":
-            return True
-        group = radio_group(element, self.document)
-        checked = [one for one in group if self.live.is_checked(one, self.document)]
-        return not checked or element in checked
+        return (
+            element.tag in controls
+            and element.type != "hidden"
+            and not is_natively_disabled(element)
+        )
 
     def same_page(self, way: Way) -> bool:
         """Whether a way leads to another place on this page."""
@@ -442,6 +381,11 @@ def _live_states() -> TypeAdapter[LiveState]:
 @lru_cache(maxsize=1)
 def _ref_books() -> TypeAdapter[RefBook]:
     return TypeAdapter(RefBook)
+
+
+def _modal(dialog: re.Match[str], element: Element) -> Modal:
+    decides = dialog["kind"] == "confirm" and bool(dialog["decides"])
+    return Modal(dialog["kind"], element.index, _text(dialog["message"]), decides)
 
 
 def _text(literal: str) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from agentworld_sim.engines.web.document import Document, Element
+from agentworld_sim.engines.web.document import FOCUS, Document, Element, Mark
 
 _NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
 _DATE = r"\d{4,}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
@@ -55,7 +53,11 @@ class LiveState:
             return _DEFAULT_VALUES.get(kind, "")
         if kind == "color":
             return value.lower()
-        return value if kind in ("hidden", "submit", "button", "reset") else _LINE_BREAKS.sub("", value)
+        return (
+            value
+            if kind in ("hidden", "submit", "button", "reset")
+            else _LINE_BREAKS.sub("", value)
+        )
 
     def is_checked(self, control: Element, document: Document) -> bool:
         """Whether a checkbox or a radio button is checked."""
@@ -79,6 +81,12 @@ class LiveState:
             return marked[-1:]
         return [option for option in options if not is_disabled_option(option)][:1]
 
+    def marks(self) -> list[Mark]:
+        """The changes that style sheets can see."""
+        changes = [(index, "checked", held) for index, held in self.checked.items()]
+        changes += [(index, "open", held) for index, held in self.open.items()]
+        return [*changes, (self.focus, FOCUS, True)] if self.focus is not None else changes
+
     def is_open(self, element: Element) -> bool:
         """Whether a `details` or a `dialog` is open."""
         return self.open.get(element.index, "open" in element.attributes)
@@ -86,17 +94,9 @@ class LiveState:
 
 def radio_group(radio: Element, document: Document) -> list[Element]:
     """The radio buttons of which only one can be checked, with `radio` itself."""
-    name, form = radio.get("name"), form_of(radio, document)
-    if not name:
-        return [radio]
-    return [
-        one
-        for one in document.elements
-        if one.tag == "input"
-        and one.type == "radio"
-        and one.get("name") == name
-        and form_of(one, document) is form
-    ]
+    form = form_of(radio, document)
+    named = document.radio_buttons.get(radio.get("name"), [radio])
+    return [one for one in named if form_of(one, document) is form]
 
 
 def form_of(control: Element, document: Document) -> Element | None:

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Literal
 
 from agentworld_sim.engines.web.accessibility_tree import AccessibilityTree
-from agentworld_sim.engines.web.cascade import Styles
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import LiveState, radio_group
-from agentworld_sim.engines.web.refs import RefBook
+from agentworld_sim.engines.web.page_look import look_of
+from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.snapshot_yaml import snapshot_yaml
 from agentworld_sim.engines.web.states import is_disabled
 
@@ -43,8 +43,8 @@ class Page:
         self.document = document
         self.live = LiveState() if live is None else live
         self.refs = RefBook() if refs is None else refs
-        self._sheets = {} if sheets is None else sheets
-        self._old_rules = rules == "full"
+        self._sheets: Mapping[str, str] = {} if sheets is None else sheets
+        self.rules: SnapshotRules = rules
         self._width = width
         self._kept_tree: AccessibilityTree | None = None
 
@@ -57,19 +57,19 @@ class Page:
         """
         tree = self._tree
         content = tree.build(element or self.document.body, self.focus, depth or 0)
-        return snapshot_yaml(content, old_rules=self._old_rules, depth=depth)
+        return snapshot_yaml(content, old_rules=self.rules == "full", depth=depth)
 
     @property
     def _tree(self) -> AccessibilityTree:
         if self._kept_tree is None:
-            styles = Styles(self.document, self._sheets, self.live, self._width)
+            look = look_of(self.document, self._sheets, self.live, self._width)
             self._kept_tree = AccessibilityTree(
-                self.document, styles, self.live, self.refs, old_rules=self._old_rules
+                look, self.live, self.refs, old_rules=self.rules == "full"
             )
         return self._kept_tree
 
     @property
-    def focus(self) -> Element | None:
+    def focus(self) -> Element:
         """The element in focus: the body if no other is."""
         if self.live.focus is not None:
             element = self.document.elements[self.live.focus]
@@ -88,7 +88,9 @@ class Page:
         for index, (_, _, given) in self.refs.given.items():
             if given == ref:
                 element = self.document.elements[index]
-                return element if self._kept_tree is None or self._kept_tree.has_ref(element) else None
+                return (
+                    element if self._kept_tree is None or self._kept_tree.has_ref(element) else None
+                )
         return None
 
     def role_of(self, element: Element) -> str:
@@ -97,6 +99,10 @@ class Page:
     def name_of(self, element: Element) -> str:
         """The accessible name."""
         return self._tree.names.name_of(element).text
+
+    def is_hidden(self, element: Element) -> bool:
+        """Whether it is there for nobody, or not for people who hear the page."""
+        return bool(self._tree.styles.hidden[element.index])
 
     def is_visible(self, element: Element) -> bool:
         """Whether it takes room on the screen."""

@@ -7,23 +7,24 @@ tests.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BLANK, TabState
 from agentworld_sim.engines.web.browser_turn import DOWNLOADS, BrowserTurn
-from agentworld_sim.engines.web.document import Element
+from agentworld_sim.engines.web.document import Element, parse_document
 from agentworld_sim.types.files import normal_path
+from agentworld_sim.types.turns import Observation
 
 _PREVIEWED_CHILDREN = 5
 _PREVIEWED_TEXT = 50
 _PREVIEWED_ATTRIBUTES = 500
 _EVENT = 100
+TIMES = "\N{MULTIPLICATION SIGN}"
 _BOOLEAN = frozenset(["checked", "selected", "disabled", "readonly", "multiple"])
-_VOID = frozenset(
-    "area base br col embed hr img input link meta param source track wbr".split()
-)
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
 
 class PlaywrightError(Exception):
@@ -41,11 +42,13 @@ class Dialect:
     def is_newer(self) -> bool:
         return self.key == "target"
 
-    def failure(self, action: str, what: str, log: list[str], kind: str = "Error") -> PlaywrightError:
+    def failure(
+        self, action: str, what: str, log: list[str], kind: str = "Error"
+    ) -> PlaywrightError:
         """A failed action, with the log of what Playwright did. `action` is its method, `locator.click`."""
         caller = "browserBackend.callTool" if self.is_newer else action
         lines = [f"\x1b[2m{line}\x1b[22m" for line in log]
-        text = "\n".join([f"{kind}: {caller}: {what}", "Call log:", *lines, "", ""])
+        text = "\n".join([f"{kind}: {caller}: {what}", "Call log:", *lines, ""])
         return PlaywrightError(text)
 
     def timeout(
@@ -54,9 +57,15 @@ class Dialect:
         """An element that is not ready in five seconds: for `doing` it has to be `waiting`, and it is not:
         `reason`."""
         wait, retry = f"waiting for element to be {waiting}", f"    - retrying {doing} action"
-        lines = [*log, f"  - attempting {doing} action", f"    2 × {wait}", f"      - {reason}", retry]
-        lines += ["    - waiting 20ms", f"    2 × {wait}", f"      - {reason}", retry]
-        lines += ["      - waiting 100ms", f"    10 × {wait}", f"       - {reason}"]
+        lines = [
+            *log,
+            f"  - attempting {doing} action",
+            f"    2 {TIMES} {wait}",
+            f"      - {reason}",
+            retry,
+        ]
+        lines += ["    - waiting 20ms", f"    2 {TIMES} {wait}", f"      - {reason}", retry]
+        lines += ["      - waiting 100ms", f"    10 {TIMES} {wait}", f"       - {reason}"]
         lines += [f"     - retrying {doing} action", "       - waiting 500ms"]
         return self.failure(action, "Timeout 5000ms exceeded.", lines, "TimeoutError")
 
@@ -102,7 +111,7 @@ class PlaywrightReply:
                 sections.append(("Snapshot", [shown], "yaml"))
         if tab is not None and tab.modal is None:
             sections.append(("Events", self._event_lines(tab), ""))
-        return _written(sections)
+        return _sections_text(sections)
 
     def told_tabs(self) -> bool:
         """Whether anything of the tabs is other than the agent was last told; it is told now."""
@@ -160,7 +169,8 @@ class PlaywrightReply:
         return tree.snapshot(self.part, depth=self.depth)
 
     def _title(self, tab: TabState) -> str:
-        return "" if tab.modal is not None else self.turn.page(tab).document.title
+        html = self.turn.browser.page(tab).html
+        return "" if tab.modal is not None else parse_document(html).title
 
     def _messages(self, tab: TabState) -> list[str]:
         return [
@@ -216,7 +226,12 @@ def modal_line(modal: dict[str, Any]) -> str:
 def error_text(error: str, modal: dict[str, Any] | None = None) -> str:
     """The answer of a tool that failed."""
     lines = [] if modal is None else [modal_line(modal)]
-    return _written([("Error", [error], ""), ("Modal state", lines, "")])
+    return _sections_text([("Error", [error], ""), ("Modal state", lines, "")])
+
+
+def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    """A failure that a control makes, in the server's form."""
+    return Observation(text=error_text(f"Error: {error}"), is_error=True)
 
 
 def file_time(clock_us: int) -> str:
@@ -250,7 +265,7 @@ def _middle_cut(text: str) -> str:
     return text if len(text) <= _EVENT else f"{text[:half]}...{text[-3 - half :]}"
 
 
-def _written(sections: list[tuple[str, list[str], str]]) -> str:
+def _sections_text(sections: list[tuple[str, list[str], str]]) -> str:
     lines: list[str] = []
     for title, content, fence in sections:
         if content:

@@ -4,51 +4,47 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from agentworld_sim.engines.web.browser_state import TabState
-from agentworld_sim.engines.web.browser_turn import BrowserTurn, way_to
-from agentworld_sim.engines.web.document import Element
-from agentworld_sim.engines.web.forms import TOGGLES, decimal, page_pattern
-from agentworld_sim.engines.web.live_page import BadKey, Effect, LivePage, Modal, Unknown, Way
-from agentworld_sim.engines.web.loading import LoadFailed
-from agentworld_sim.engines.web.locators import Locators, quoted, select
+from agentworld_sim.engines.web.browser_turn import way_to
+from agentworld_sim.engines.web.forms import TOGGLES, page_pattern
+from agentworld_sim.engines.web.keyboard import BadKey, Keyboard
+from agentworld_sim.engines.web.live_page import Modal, Way
+from agentworld_sim.engines.web.locators import js_string
+from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.playwright_answers import (
-    Dialect,
+    TIMES,
     PlaywrightError,
-    PlaywrightReply,
+    error_text,
     preview,
 )
-from agentworld_sim.engines.web.roles import is_natively_disabled
+from agentworld_sim.engines.web.playwright_elements import TIMEOUT_US, PlaywrightElements
 from agentworld_sim.engines.web.requests import normal_url
-from agentworld_sim.errors import UsageError
+from agentworld_sim.engines.web.snapshot_search import snippets
+from agentworld_sim.errors import CannotCompute
+from agentworld_sim.ports import Answer
 
-_REF = re.compile(r"(?:f\d+)?e\d+")
-_NO_FILL = frozenset(["checkbox", "radio", "file", "submit", "button", "image", "reset", "hidden"])
-_LINES_AROUND = 3
-_LISTED = 10
-_WAIT_US = 5_000_000
+_FOR_PEOPLE = frozenset(["element", "startElement", "endElement", "level", "promptText"])
+"""Arguments that change nothing: descriptions, levels below which no message is, the text for a prompt."""
 _HANDLED_BY = {"fileChooser": "browser_file_upload"}
 _UNSAFE_PORTS = frozenset([1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 53, 110, 143, 6000])
 
 
-class PlaywrightCall:
+class PlaywrightCall(PlaywrightElements):
     """One call of one tool."""
 
-    def __init__(self, turn: BrowserTurn, dialect: Dialect, click: Callable[[Element], None]) -> None:
-        """`click` is told of clicks that only a page's programs understand."""
-        self.turn, self.dialect = turn, dialect
-        self.reply = PlaywrightReply(turn, dialect)
-        self._click_unknown = click
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """What a tool answers."""
+        try:
+            self._run(name, arguments)
+            return self.turn.answer(self.reply.text())
+        except PlaywrightError as error:
+            modal = self.turn.browser.tab and self.turn.browser.tab.modal
+            return self.turn.answer(error_text(str(error), modal), is_error=True)
 
-    def run(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Carries a call out.
-
-        Raises:
-            PlaywrightError: it fails.
-        """
+    def _run(self, name: str, arguments: Mapping[str, Any]) -> None:
         modal = self.turn.browser.tab and self.turn.browser.tab.modal
         handles = _HANDLED_BY.get(modal["kind"], "browser_handle_dialog") if modal else ""
         needs = name in ("browser_file_upload", "browser_handle_dialog")
@@ -74,7 +70,7 @@ class PlaywrightCall:
 
     def _go(self, tab: TabState, url: str) -> None:
         scheme = url.partition(":")[0].lower()
-        if scheme not in ("http", "https", "about"):
+        if scheme not in ("http", "https", "about", "data"):
             kinds = "Allowed protocols: http:, https:, about:, data:."
             raise PlaywrightError(
                 f'Error: Access to "{scheme}:" protocol is blocked. Attempted URL: "{url}"'
@@ -96,9 +92,7 @@ class PlaywrightCall:
             raise self.dialect.failure("page.goto", f"{error} at {shown}", log) from None
 
     def navigate_back(self) -> None:
-        self.turn.save()
-        self.turn.browser.back(self.turn.front())
-        self.turn.forget_pages()
+        self.turn.back(self.turn.front())
         self.reply.snapshot = "after"
         self.reply.code.append("await page.goBack();")
 
@@ -137,6 +131,10 @@ class PlaywrightCall:
         self.reply.told_tabs()
 
     def resize(self, width: float, height: float) -> None:
+        self.turn.save()
+        self.turn.front()
+        self.turn.browser.width = int(width)
+        self.turn.forget_pages()
         size = f"{{ width: {_number(width)}, height: {_number(height)} }}"
         self.reply.code.append(f"await page.setViewportSize({size});")
 
@@ -156,10 +154,11 @@ class PlaywrightCall:
         boxes: bool = False,
     ) -> None:
         self.turn.front()
-        self.reply.part = None if target is None else self._element(target)[0]
+        self.reply.part = None if target is None else self.element(target)[0]
         self.reply.snapshot, self.reply.filename = "asked", filename
         self.reply.depth = None if depth is None else int(depth)
-        del boxes
+        if boxes:
+            raise CannotCompute("the places of elements on the screen are a real browser's alone")
 
     def find(
         self, text: str | None = None, regex: str | None = None, filename: str | None = None
@@ -168,7 +167,7 @@ class PlaywrightCall:
             raise PlaywrightError('Provide either "text" or "regex" to search for.')
         if text and regex:
             raise PlaywrightError('Provide only one of "text" or "regex", not both.')
-        lines = self._page().tree.snapshot().split("\n")
+        lines = self.page().tree.snapshot().split("\n")
         if regex:
             literal = re.fullmatch(r"/(.*)/([a-z]*)", regex)
             source, flags = literal.groups() if literal else (regex, "")
@@ -185,13 +184,11 @@ class PlaywrightCall:
         said = f"No matches found for {query}."
         if found:
             matches = "match" if len(found) == 1 else "matches"
-            snippets = "\n\n----\n\n".join(_snippets(lines, found))
-            said = f"Found {len(found)} {matches} for {query}:\n\n{snippets}"
+            shown = "\n\n----\n\n".join(snippets(lines, found))
+            said = f"Found {len(found)} {matches} for {query}:\n\n{shown}"
         self._say("Found", said, filename, "find", "txt")
 
-    def console_messages(
-        self, level: str = "info", all: bool = False, filename: str | None = None
-    ) -> None:
+    def console_messages(self, all: bool = False, filename: str | None = None) -> None:
         tab = self.turn.front()
         texts = [
             text
@@ -199,9 +196,8 @@ class PlaywrightCall:
             if all or document == tab.documents or not self.dialect.is_newer
         ]
         # All that a page without programs says are errors, which every level has.
-        said = f"Total messages: {len(texts)} (Errors: {len(texts)}, Warnings: 0)\n\n"
-        self._say("Console", said + "\n".join(texts), filename, "console", "log")
-        del level
+        head = f"Total messages: {len(texts)} (Errors: {len(texts)}, Warnings: 0)"
+        self._say("Console", "\n".join([head, "", *texts]), filename, "console", "log")
 
     def network_requests(
         self,
@@ -217,14 +213,16 @@ class PlaywrightCall:
             if not (static or include_static) and status is not None and status < 400:
                 hidden += 1
                 continue
-            came = f"[FAILED] {about['error']}" if status is None else f"[{status}] {about['reason']}"
+            came = (
+                f"[FAILED] {about['error']}" if status is None else f"[{status}] {about['reason']}"
+            )
             if pattern is None or pattern.search(about["url"]):
                 place = f"{number}. " if self.dialect.is_newer else ""
                 lines.append(f"{place}[{about['method']}] {about['url']} => {came}")
         if hidden and self.dialect.is_newer:
             one = hidden == 1
             lines.append(
-                f"\nNote: {hidden} static request{'' if one else 's'} not shown, run with \"static\""
+                f'\nNote: {hidden} static request{"" if one else "s"} not shown, run with "static"'
                 f" option to see {'it' if one else 'them'}."
             )
         self._say("Network", "\n".join(lines), filename, "network", "log")
@@ -270,16 +268,21 @@ class PlaywrightCall:
             raise PlaywrightError("Error: Either time, text or textGone must be provided")
         if time is not None:
             self.turn.clock_us += int(min(30, max(0, time)) * 1_000_000)
-            self.reply.code.append(f"await new Promise(f => setTimeout(f, {_number(time)} * 1000));")
-        locators = self._page().locators
+            self.reply.code.append(
+                f"await new Promise(f => setTimeout(f, {_number(time)} * 1000));"
+            )
+        locators = self.page().locators
         for wanted, state in ((text_gone, "hidden"), (text, "visible")):
             if not wanted:
                 continue
             found = locators.visible_text(wanted)
             if bool(found) != (state == "visible"):
-                log = [f"  - waiting for getByText({quoted(wanted)}).first() to be {state}"]
-                log += [f"    14 × locator resolved to visible {preview(one)}" for one in found[:1]]
-                self.turn.clock_us += _WAIT_US
+                log = [f"  - waiting for getByText({js_string(wanted)}).first() to be {state}"]
+                log += [
+                    f"    14 {TIMES} locator resolved to visible {preview(one)}"
+                    for one in found[:1]
+                ]
+                self.turn.clock_us += TIMEOUT_US
                 failure = self.dialect.failure(
                     "locator.waitFor", "Timeout 5000ms exceeded.", log, "TimeoutError"
                 )
@@ -297,127 +300,125 @@ class PlaywrightCall:
     def click(
         self,
         target: str,
-        element: str = "",
         double_click: bool = False,
         button: str | None = None,
         modifiers: Sequence[str] = (),
     ) -> None:
-        found, locator, log = self._element(target)
+        found, locator, log = self.element(target)
         given = {"button": button, "modifiers": list(modifiers) or None}
         said = {name: value for name, value in given.items() if value is not None}
         options = _object(said, lines=self.dialect.is_newer) if said else ""
         action = "dblclick" if double_click else "click"
-        self._require_ready(found, log, action)
+        self.require_ready(found, log, action)
         self.reply.code.append(f"await page.{locator}.{action}({options});")
         self.reply.snapshot = "after"
         if button in (None, "left"):
             new_tab = bool({"Control", "ControlOrMeta", "Meta", "Shift"} & set(modifiers))
             for _ in range(2 if double_click else 1):
-                effect = self._page().click(found)
+                effect = self.page().click(found)
                 if isinstance(effect, Way) and new_tab:
                     effect = Way(effect.request, True, effect.download)
-                self._follow(effect)
+                self.follow(effect)
                 if effect is not None:
                     break
-        del element
 
-    def hover(self, target: str, element: str = "") -> None:
-        _, locator, _ = self._element(target)
+    def hover(self, target: str) -> None:
+        _, locator, _ = self.element(target)
         self.reply.code.append(f"await page.{locator}.hover();")
         self.reply.snapshot = "after"
-        del element
 
-    def drag(self, start_target: str, end_target: str, **described: str) -> None:
-        start, end = self._element(start_target)[1], self._element(end_target)[1]
+    def drag(self, start_target: str, end_target: str) -> None:
+        found, start, _ = self.element(start_target)
+        end = self.element(end_target)[1]
+        self.page().press_mouse(found)
         self.reply.code.append(f"await page.{start}.dragTo(page.{end});")
         self.reply.snapshot = "after"
-        del described
 
     def drop(
         self,
         target: str,
-        element: str = "",
         paths: Sequence[str] = (),
         data: Mapping[str, str] | None = None,
     ) -> None:
         if not paths and data is None:
             raise PlaywrightError('Error: At least one of "paths" or "data" must be provided.')
-        found, locator, log = self._element(target)
-        files = [self._file(path) for path in paths]
+        found, locator, log = self.element(target)
+        files = [self.file(path) for path in paths]
         if not (found.tag == "input" and found.type == "file" and files):
             raise self.dialect.failure(
                 "locator.drop",
                 "Drop target did not accept the drop — its dragover handler did not call preventDefault()",
                 [*log, "  - attempting drop action"],
             )
-        self._page().choose_files(found, files)
-        given = {"files": files[0] if len(files) == 1 else files, **({"data": data} if data else {})}
+        self.page().choose_files(found, files)
+        given = {
+            "files": files[0] if len(files) == 1 else files,
+            **({"data": data} if data else {}),
+        }
         self.reply.code.append(f"await page.{locator}.drop({_object(given)});")
         self.reply.snapshot = "after"
-        del element
 
-    def type(
-        self, target: str, text: str, element: str = "", submit: bool = False, slowly: bool = False
-    ) -> None:
-        found, locator, log = self._element(target)
+    def type(self, target: str, text: str, submit: bool = False, slowly: bool = False) -> None:
+        found, locator, log = self.element(target)
         if slowly:
             self.reply.snapshot = "after"
-            self._page().focus(found)
+            self.page().focus(found)
             for part in re.split(r"(\n)", text):
-                self._follow(self._page().press("Enter") if part == "\n" else self._page().type(part))
-            self.reply.code.append(f"await page.{locator}.pressSequentially({quoted(text)});")
+                self.follow(
+                    Keyboard(self.page()).press("Enter") if part == "\n" else self.page().type(part)
+                )
+            self.reply.code.append(f"await page.{locator}.pressSequentially({js_string(text)});")
         else:
-            self._fill(found, text, log)
-            self.reply.code.append(f"await page.{locator}.fill({quoted(text)});")
+            self.fill(found, text, log)
+            self.reply.code.append(f"await page.{locator}.fill({js_string(text)});")
         if submit:
             self.reply.snapshot = "after"
             self.reply.code.append(f"await page.{locator}.press('Enter');")
-            self._follow(self._page().press("Enter"))
-        del element
+            self.follow(Keyboard(self.page()).press("Enter"))
 
     def press_key(self, key: str) -> None:
         self.turn.front()
         try:
-            effect = self._page().press(key)
+            effect = Keyboard(self.page()).press(key)
         except BadKey as error:
             action = "browserBackend.callTool" if self.dialect.is_newer else "keyboard.press"
             raise PlaywrightError(f'Error: {action}: Unknown key: "{error}"') from None
         self.reply.code += [f"// Press {key}", f"await page.keyboard.press('{key}');"]
         if key == "Enter":
             self.reply.snapshot = "after"
-        self._follow(effect)
+        self.follow(effect)
 
-    def select_option(self, target: str, values: Sequence[str], element: str = "") -> None:
-        found, locator, log = self._element(target)
-        self._choose(found, values, log)
-        written = ", ".join(map(quoted, values))
+    def select_option(self, target: str, values: Sequence[str]) -> None:
+        found, locator, log = self.element(target)
+        self.choose(found, values, log)
+        written = ", ".join(map(js_string, values))
         code = written if self.dialect.is_newer and len(values) == 1 else f"[{written}]"
         self.reply.code.append(f"await page.{locator}.selectOption({code});")
         self.reply.snapshot = "after"
-        del element
 
     def fill_form(self, fields: Sequence[Mapping[str, str]]) -> None:
         for one in fields:
-            found, locator, log = self._element(one[self.dialect.key])
+            found, locator, log = self.element(one[self.dialect.key])
             value, done = one["value"], f"await page.{locator}"
             if one["type"] in TOGGLES:
-                self._check(found, value == "true", log)
+                self.check(found, value == "true", log)
                 newer = "check()" if value == "true" else "uncheck()"
                 done += f".{newer if self.dialect.is_newer else f'setChecked({value})'};"
             elif one["type"] == "combobox":
-                self._choose(found, [value], log, by_label=True)
-                done += f".selectOption({quoted(value)});"
+                self.choose(found, [value], log, by_label=True)
+                done += f".selectOption({js_string(value)});"
             else:
-                self._fill(found, value, log)
-                done += f".fill({quoted(value)});"
+                self.fill(found, value, log)
+                done += f".fill({js_string(value)});"
             self.reply.code.append(done)
 
     def file_upload(self, paths: Sequence[str] | None = None) -> None:
         tab = self.turn.front()
         assert tab.modal is not None
-        files = None if paths is None else [self._file(path) for path in paths]
-        page = self._page()
-        element = page.document.elements[tab.modal["element"]]
+        files = None if paths is None else [self.file(path) for path in paths]
+        page = self.page()
+        number: int = tab.modal["element"]
+        element = page.document.elements[number]
         if files is not None:
             if len(files) > 1 and "multiple" not in element.attributes:
                 raise PlaywrightError(
@@ -429,197 +430,11 @@ class PlaywrightCall:
         self.reply.code.append(f"await fileChooser.setFiles({said.replace(', ', ',')})")
         self.reply.snapshot = "after"
 
-    def handle_dialog(self, accept: bool, prompt_text: str | None = None) -> None:
+    def handle_dialog(self, accept: bool) -> None:
         tab = self.turn.front()
         assert tab.modal is not None
         modal, tab.modal = Modal(**tab.modal), None
-        self._follow(self._page().answer(modal, accept))
-        del prompt_text
-
-    # Elements
-
-    def _page(self) -> LivePage:
-        return self.turn.page(self.turn.front())
-
-    def _file(self, path: str) -> str:
-        found = self.reply.path_of(path)
-        if self.turn.files.read(found) is None:
-            raise PlaywrightError(f"Error: ENOENT: no such file or directory, stat '{found}'")
-        return found
-
-    def _element(self, target: str) -> tuple[Element, str, list[str]]:
-        """The element that an argument names, its locator, and the beginning of Playwright's log."""
-        page = self._page()
-        if not self.dialect.is_newer or _REF.fullmatch(target):
-            found = page.tree.element_of(target)
-            if found is None:
-                raise PlaywrightError(
-                    f"Error: Ref {target} not found in the current page snapshot."
-                    " Try capturing new snapshot."
-                )
-            written, locator = f"aria-ref={target}", page.locators.of(found)
-        else:
-            written, locator = target, f"locator({quoted(target)})"
-            found = self._selected(page, target)
-        waiting = f"  - waiting for locator({quoted(written)})"
-        return found, locator, [waiting, f"    - locator resolved to {preview(found)}"]
-
-    def _selected(self, page: LivePage, selector: str) -> Element:
-        try:
-            every = select(page.document, selector)
-        except UsageError:
-            raise PlaywrightError(
-                f'Error: browserBackend.callTool: Unexpected token "" while parsing css selector'
-                f' "{selector}". Did you mean to CSS.escape it?'
-            ) from None
-        if not every:
-            raise PlaywrightError(f'Error: "{selector}" does not match any elements.')
-        if len(every) == 1:
-            return every[0]
-        lines = [
-            f"    {place}) {preview(one)} aka {page.locators.of(one)}"
-            for place, one in enumerate(every[:_LISTED], 1)
-        ]
-        lines += ["    ..."] if len(every) > _LISTED else []
-        what = f"Error: strict mode violation: locator({quoted(selector)}) resolved to"
-        what = "\n".join([f"{what} {len(every)} elements:", *lines, ""])
-        raise self.dialect.failure("", what, [f"  - waiting for locator({quoted(selector)})"])
-
-    def _require_ready(self, element: Element, log: list[str], doing: str) -> None:
-        tree = self._page().tree
-        reason = "enabled" if tree.is_disabled(element) else ""
-        reason = reason if tree.is_visible(element) else "visible"
-        if reason:
-            self._time_out(doing, "visible, enabled and stable", f"element is not {reason}", log)
-
-    def _time_out(self, doing: str, waiting: str, reason: str, log: list[str]) -> None:
-        self.turn.clock_us += _WAIT_US
-        method = {"select option": "selectOption"}.get(doing, doing)
-        doing = {"dblclick": "click"}.get(doing, doing)
-        raise self.dialect.timeout(f"locator.{method}", doing, waiting, reason, log)
-
-    def _fill(self, element: Element, text: str, log: list[str]) -> None:
-        log = [*log, f'    - fill("{text}")']
-        control = element
-        if (label := element.closest("label")) and element.tag not in ("input", "textarea"):
-            control = self._page().document.control_of(label) or element
-        waiting = "visible, enabled and editable"
-        wrong = _no_fill(control, text)
-        if wrong:
-            lines = [*log, "  - attempting fill action", f"    - waiting for element to be {waiting}"]
-            raise self.dialect.failure("locator.fill", f"Error: {wrong}", lines)
-        if is_natively_disabled(control):
-            self._time_out("fill", waiting, "element is not enabled", log)
-        if "readonly" in control.attributes:
-            self._time_out("fill", waiting, "element is not editable", log)
-        self._page().fill(control, text)
-
-    def _choose(
-        self, element: Element, values: Sequence[str], log: list[str], *, by_label: bool = False
-    ) -> None:
-        page, waiting = self._page(), "visible and enabled"
-        if element.tag != "select":
-            lines = [*log, "  - attempting select option action"]
-            lines.append(f"    - waiting for element to be {waiting}")
-            what = "Error: Element is not a <select> element"
-            raise self.dialect.failure("locator.selectOption", what, lines)
-        if is_natively_disabled(element):
-            self._time_out("select option", waiting, "element is not enabled", log)
-        chosen = [page.options(element, value, by_label=by_label)[:1] for value in values]
-        if not all(chosen):
-            self._time_out("select option", waiting, "did not find some options", log)
-        options = [one for found in chosen for one in found]
-        if any(map(is_natively_disabled, options)):
-            self._time_out("select option", waiting, "option being selected is not enabled", log)
-        page.choose(element, options if "multiple" in element.attributes else options[:1])
-
-    def _check(self, element: Element, checked: bool, log: list[str]) -> None:
-        page = self._page()
-        control = element
-        if (label := element.closest("label")) and element.tag != "input":
-            control = page.document.control_of(label) or element
-        if control.tag != "input" or control.type not in TOGGLES:
-            raise self.dialect.failure(
-                "locator.setChecked", "Error: Not a checkbox or radio button", log
-            )
-        if page.live.is_checked(control, page.document) == checked:
-            return
-        if control.type == "radio" and not checked:
-            what = (
-                "Error: Cannot uncheck radio button. Radio buttons can only be unchecked by selecting"
-                " another radio button in the same group."
-            )
-            raise self.dialect.failure("locator.setChecked", what, log)
-        self._require_ready(control, log, "click")
-        self._follow(page.click(control))
-
-    def _follow(self, effect: Effect) -> None:
-        tab = self.turn.front()
-        if isinstance(effect, Way):
-            try:
-                self.turn.follow(tab, effect)
-            except LoadFailed:
-                # The click is done, whatever comes of it.
-                pass
-        elif isinstance(effect, Modal):
-            tab.modal = asdict(effect)
-        elif isinstance(effect, Unknown):
-            self._click_unknown(effect.element)
-
-
-def _no_fill(control: Element, text: str) -> str:
-    """Why nothing can be filled in."""
-    kind = control.type
-    if control.tag == "input" and kind in _NO_FILL:
-        return f'Input of type "{kind}" cannot be filled'
-    if control.tag == "input" and kind == "number":
-        is_number = not text.strip() or decimal(text.strip()) is not None
-        return "" if is_number else "Cannot type text into input[type=number]"
-    if control.tag == "select":
-        return "Element is not an <input>, <textarea> or [contenteditable] element"
-    if control.tag not in ("input", "textarea"):
-        return (
-            "Element is not an <input>, <textarea>, <select> or [contenteditable] and does not have a"
-            " role allowing [aria-readonly]"
-        )
-    return ""
-
-
-def _snippets(lines: Sequence[str], found: Sequence[int]) -> list[str]:
-    """The lines that match, with those around them and those that they lie in."""
-    windows: list[list[int]] = []
-    for at in found:
-        first, last = max(0, at - _LINES_AROUND), min(len(lines) - 1, at + _LINES_AROUND)
-        if windows and first <= windows[-1][-1] + 1:
-            windows[-1] += range(windows[-1][-1] + 1, last + 1)
-        else:
-            windows.append(list(range(first, last + 1)))
-    ways = {place for at in found for place in (at, *_above(lines, at))}
-    snippets: list[str] = []
-    for window in windows:
-        shown: list[str] = []
-        before = -1
-        for place in (*_above(lines, window[0]), *window):
-            gap = shown and place > before + 1 and not {place, before} & ways
-            shown += [f"{' ' * _indent(lines[place])}..."] if gap else []
-            shown.append(lines[place])
-            before = place
-        snippets.append("\n".join(shown))
-    return snippets
-
-
-def _above(lines: Sequence[str], at: int) -> list[int]:
-    found: list[int] = []
-    indent = _indent(lines[at])
-    for place in range(at - 1, -1, -1):
-        if _indent(lines[place]) < indent:
-            found.append(place)
-            indent = _indent(lines[place])
-    return found[::-1]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+        self.follow(self.page().answer(modal, accept))
 
 
 def _headers(headers: Sequence[Sequence[str]]) -> str:
@@ -651,14 +466,14 @@ def _number(value: float) -> str:
 def _object(given: Mapping[str, Any], *, lines: bool = False) -> str:
     """An object as JavaScript writes it."""
 
-    def written(value: Any) -> str:
+    def literal(value: Any) -> str:
         if isinstance(value, str):
-            return quoted(value)
+            return js_string(value)
         if isinstance(value, list):
-            return f"[{', '.join(map(written, value))}]"
+            return f"[{', '.join(map(literal, cast('list[Any]', value)))}]"
         return "null" if value is None else _object(value)
 
-    parts = [f"{name}: {written(value)}" for name, value in given.items()]
+    parts = [f"{name}: {literal(value)}" for name, value in given.items()]
     inside = ",\n  ".join(parts) if lines else ", ".join(parts)
     return f"{{\n  {inside}\n}}" if lines else f"{{ {inside} }}"
 
@@ -667,6 +482,8 @@ def _snake(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The names of arguments as Python has them; `ref` and `target` are one."""
     found: dict[str, Any] = {}
     for name, value in arguments.items():
+        if name in _FOR_PEOPLE:
+            continue
         name = re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", name)
         found[re.sub(r"\bref$|(?<=_)ref$", "target", name)] = value
     return found

@@ -9,7 +9,16 @@ from email.policy import HTTP
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Protocol
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
+from urllib.parse import (
+    parse_qsl,
+    quote,
+    unquote,
+    urldefrag,
+    urlencode,
+    urljoin,
+    urlsplit,
+    urlunsplit,
+)
 
 from agentworld_sim.types.state import StateChange, WorldState
 
@@ -155,10 +164,12 @@ def form_body(fields: Sequence[FormField], encoding: str) -> tuple[bytes, str]:
         return urlencode(_plain(fields)).encode(), URLENCODED
     parts: list[bytes] = []
     for name, value in fields:
-        head = f'Content-Disposition: form-data; name="{_quoted(_lines(name))}"'
+        head = f'Content-Disposition: form-data; name="{_header_text(_lines(name))}"'
         data = value.content if isinstance(value, Upload) else _lines(value).encode()
         if isinstance(value, Upload):
-            head += f'; filename="{_quoted(value.filename)}"\r\nContent-Type: {value.media_type}'
+            head += (
+                f'; filename="{_header_text(value.filename)}"\r\nContent-Type: {value.media_type}'
+            )
         parts.append(f"{head}\r\n\r\n".encode() + data + b"\r\n")
     # The same form sends the same bytes, and no part can contain the line that ends it.
     boundary = f"----WebKitFormBoundary{blake2b(b''.join(parts), digest_size=8).hexdigest()}"
@@ -193,6 +204,8 @@ def normal_url(url: str) -> str:
 
 def resolve_url(base: str, target: str) -> str:
     """`target` as seen from the page at `base`, as the address bar shows it; empty where it is no URL."""
+    if target.strip().startswith("#"):
+        return urldefrag(base).url + target.strip()
     try:
         joined = urljoin(base, target.strip())
         return normal_url(joined + ("?" if target.endswith("?") and joined[-1:] != "?" else ""))
@@ -217,5 +230,5 @@ def _plain(fields: Sequence[FormField]) -> list[tuple[str, str]]:
     ]
 
 
-def _quoted(name: str) -> str:
+def _header_text(name: str) -> str:
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

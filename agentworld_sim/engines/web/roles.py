@@ -13,6 +13,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _pairs(text: str) -> dict[str, str]:
+    return {name: role for name, role in (pair.split(":") for pair in text.split())}
+
+
 _ROLES = _words(
     "alert alertdialog application article banner blockquote button caption cell checkbox code columnheader"
     " combobox complementary contentinfo definition deletion dialog directory document emphasis feed figure form"
@@ -22,73 +26,26 @@ _ROLES = _words(
     " spinbutton status strong subscript superscript switch tab table tablist tabpanel term textbox time timer"
     " toolbar tooltip tree treegrid treeitem"
 )
-_BY_TAG = {
-    tag: role
-    for role, tags in {
-        "article": "article",
-        "blockquote": "blockquote",
-        "button": "button",
-        "caption": "caption",
-        "code": "code",
-        "complementary": "aside",
-        "definition": "dd",
-        "deletion": "del",
-        "dialog": "dialog",
-        "document": "html",
-        "emphasis": "em",
-        "figure": "figure",
-        "group": "details fieldset optgroup",
-        "heading": "h1 h2 h3 h4 h5 h6",
-        "img": "svg",
-        "insertion": "ins",
-        "list": "menu ol ul",
-        "listbox": "datalist",
-        "listitem": "li",
-        "main": "main",
-        "mark": "mark",
-        "math": "math",
-        "meter": "meter",
-        "navigation": "nav",
-        "option": "option",
-        "paragraph": "p",
-        "progressbar": "progress",
-        "row": "tr",
-        "rowgroup": "tbody tfoot thead",
-        "search": "search",
-        "separator": "hr",
-        "status": "output",
-        "strong": "strong",
-        "subscript": "sub",
-        "superscript": "sup",
-        "table": "table",
-        "term": "dfn dt",
-        "textbox": "textarea",
-        "time": "time",
-    }.items()
-    for tag in tags.split()
-}
-_BY_INPUT_TYPE = {
-    "button": "button",
-    "checkbox": "checkbox",
-    "file": "button",
-    "image": "button",
-    "number": "spinbutton",
-    "radio": "radio",
-    "range": "slider",
-    "reset": "button",
-    "submit": "button",
-}
+_BY_TAG = _pairs(
+    "article:article aside:complementary blockquote:blockquote button:button caption:caption code:code"
+    " datalist:listbox dd:definition del:deletion details:group dfn:term dialog:dialog dt:term em:emphasis"
+    " fieldset:group figure:figure h1:heading h2:heading h3:heading h4:heading h5:heading h6:heading hr:separator"
+    " html:document ins:insertion li:listitem main:main mark:mark math:math menu:list meter:meter nav:navigation"
+    " ol:list optgroup:group option:option output:status p:paragraph progress:progressbar search:search strong:strong"
+    " sub:subscript sup:superscript svg:img table:table tbody:rowgroup textarea:textbox tfoot:rowgroup thead:rowgroup"
+    " time:time tr:row ul:list"
+)
+_BY_INPUT_TYPE = _pairs(
+    "button:button checkbox:checkbox file:button image:button number:spinbutton radio:radio range:slider"
+    " reset:button submit:button"
+)
 _LISTABLE = _words("email search tel text url")
 _PARENTS_OF = {
-    "dd": ("dl", "div"),
+    **dict.fromkeys(("dd", "dt"), ("dl", "div")),
+    **dict.fromkeys(("tbody", "tfoot", "thead"), ("table",)),
+    **dict.fromkeys(("td", "th"), ("tr",)),
     "div": ("dl",),
-    "dt": ("dl", "div"),
     "li": ("ol", "ul"),
-    "tbody": ("table",),
-    "td": ("tr",),
-    "tfoot": ("table",),
-    "th": ("tr",),
-    "thead": ("table",),
     "tr": ("thead", "tbody", "tfoot", "table"),
 }
 """Whose presentational role an element takes over."""

@@ -11,6 +11,9 @@ from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 MAX_NAME = 900
 """Longer names are left out."""
 
+MAX_KEPT = 1000
+"""Characters of lines that are kept with a node; longer ones are made of what is kept below."""
+
 _QUOTED = re.compile(
     r"^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|^-|[\n:](?:\s|$)|\s#|[\n\r]|^[&*\],?!>|@\"'#%]|[{}`]|^\["
 )
@@ -18,8 +21,17 @@ _NUMBER = re.compile(
     r"\s*(?:[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)?\s*"
 )
 _WORDS = frozenset("y n yes no true false on off null".split())
+_json_text = json.JSONEncoder(ensure_ascii=False).encode
 _ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f-\x9f]')
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
 
 
 def needs_quotes(text: str) -> bool:
@@ -30,14 +42,19 @@ def needs_quotes(text: str) -> bool:
     )
 
 
-def quote_key(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'" if needs_quotes(text) else text
+def _quote_key(text: str) -> str:
+    """A key begins with a role, so it is no number and no word with a meaning."""
+    return "'" + text.replace("'", "''") + "'" if _QUOTED.search(text) else text
 
 
 def quote_value(text: str) -> str:
     if not needs_quotes(text):
         return text
-    return '"' + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text) + '"'
+    return (
+        '"'
+        + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text)
+        + '"'
+    )
 
 
 def snapshot_yaml(
@@ -66,7 +83,7 @@ def _block(node: AccessibilityNode, level: int, hand: bool, old_rules: bool, dep
         return node.written[1]
     indent = "  " * level
     shows_hand = bool(hand and node.pointer and node.ref)
-    key = f"{indent}- {quote_key(_key(node, shows_hand, old_rules))}"
+    key = f"{indent}- {_quote_key(_key(node, shows_hand, old_rules))}"
     children = node.children
     text = children[0] if len(children) == 1 and isinstance(children[0], str) else None
     if text is None and depth and level == depth:
@@ -84,7 +101,8 @@ def _block(node: AccessibilityNode, level: int, hand: bool, old_rules: bool, dep
             else:
                 lines.append(_block(child, level + 1, hand and not shows_hand, old_rules, depth))
         block = "\n".join(lines)
-    node.written = (form, block)
+    if len(block) < MAX_KEPT:
+        node.written = (form, block)
     return block
 
 
@@ -93,7 +111,7 @@ def _key(node: AccessibilityNode, shows_hand: bool, old_rules: bool) -> str:
     name = node.name
     if name and len(name) <= MAX_NAME:
         is_pattern = old_rules and name.startswith("/") and name.endswith("/")
-        key += f" {name}" if is_pattern else f" {json.dumps(name, ensure_ascii=False)}"
+        key += f" {name}" if is_pattern else f" {_json_text(name)}"
     if node.states:
         key += "".join(f" [{state}]" for state in node.states)
     if node.ref:

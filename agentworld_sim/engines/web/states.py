@@ -47,42 +47,60 @@ def is_disabled(element: Element, role: str | None) -> bool:
     return False
 
 
-def states_of(
-    element: Element, role: str, document: Document, live: LiveState, active: bool, old_rules: bool
-) -> tuple[str, ...]:
-    """The states in the order in which they are written: `checked`, `disabled`, `level=2`, …"""
-    if role not in _STATEFUL:
-        return ("active",) if active else ()
-    attributes = element.attributes
-    found: list[str] = []
-    if role in _CHECKED and (checked := _checked(element, document, live)):
-        found.append("checked" if checked is True else "checked=mixed")
-    if role in _DISABLED and is_disabled(element, role):
-        found.append("disabled")
-    if role in _EXPANDED:
-        is_details = element.tag == "details"
-        if live.is_open(element) if is_details else attributes.get("aria-expanded") == "true":
+class States:
+    """The states of a page's elements, in the order in which they are written: `checked`, `disabled`, `level=2`, …"""
+
+    def __init__(self, document: Document, live: LiveState, old_rules: bool) -> None:
+        self._document = document
+        self._live = live
+        self._old_rules = old_rules
+        self._chosen: dict[Element, set[Element]] = {}
+
+    def begin(self) -> None:
+        """Forgets what selects had chosen when the last tree was built."""
+        self._chosen = {}
+
+    def of(self, element: Element, role: str, active: bool) -> tuple[str, ...]:
+        if role not in _STATEFUL:
+            return ("active",) if active else ()
+        attributes = element.attributes
+        found: list[str] = []
+        if role in _CHECKED and (checked := self._check_of(element)):
+            found.append("checked" if checked is True else "checked=mixed")
+        if role in _DISABLED and is_disabled(element, role):
+            found.append("disabled")
+        if role in _EXPANDED and attributes.get("aria-expanded") == "true":
             found.append("expanded")
-    if active:
-        found.append("active")
-    if role in _INVALID and not old_rules:
-        written = attributes.get("aria-invalid", "")
-        if written.strip() and written.lower() != "false":
-            found.append(f"invalid={written}" if written in ("grammar", "spelling") else "invalid")
-    if role in _LEVEL and (level := _level(element)):
-        found.append(f"level={level}")
-    if role == "button" and (pressed := attributes.get("aria-pressed")) in ("true", "mixed"):
-        found.append("pressed" if pressed == "true" else "pressed=mixed")
-    if role in _SELECTED and _is_selected(element, live):
-        found.append("selected")
-    return tuple(found)
+        if active:
+            found.append("active")
+        if role in _INVALID and not self._old_rules:
+            written = attributes.get("aria-invalid", "")
+            if written.strip() and written.lower() != "false":
+                special = written in ("grammar", "spelling")
+                found.append(f"invalid={written}" if special else "invalid")
+        if role in _LEVEL and (level := _level(element)):
+            found.append(f"level={level}")
+        if role == "button" and (pressed := attributes.get("aria-pressed")) in ("true", "mixed"):
+            found.append("pressed" if pressed == "true" else "pressed=mixed")
+        if role in _SELECTED and self._is_selected(element):
+            found.append("selected")
+        return tuple(found)
 
+    def _check_of(self, element: Element) -> bool | Literal["mixed"]:
+        if element.tag == "input" and element.type in ("checkbox", "radio"):
+            return self._live.is_checked(element, self._document)
+        written = element.attributes.get("aria-checked")
+        return "mixed" if written == "mixed" else written == "true"
 
-def _checked(element: Element, document: Document, live: LiveState) -> bool | Literal["mixed"]:
-    if element.tag == "input" and element.type in ("checkbox", "radio"):
-        return live.is_checked(element, document)
-    written = element.attributes.get("aria-checked")
-    return "mixed" if written == "mixed" else written == "true"
+    def _is_selected(self, element: Element) -> bool:
+        if element.tag != "option":
+            return element.get("aria-selected").lower() == "true"
+        select = element.closest("select")
+        if select is None:
+            return False
+        if select not in self._chosen:
+            self._chosen[select] = set(self._live.selected_options(select))
+        return element in self._chosen[select]
 
 
 def _level(element: Element) -> int:
@@ -90,10 +108,3 @@ def _level(element: Element) -> int:
         return int(element.tag[1])
     written = element.get("aria-level").strip()
     return int(written) if written.isdigit() else 0
-
-
-def _is_selected(element: Element, live: LiveState) -> bool:
-    if element.tag != "option":
-        return element.get("aria-selected").lower() == "true"
-    select = element.closest("select")
-    return select is not None and element in live.selected_options(select)

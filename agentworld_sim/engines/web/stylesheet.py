@@ -13,17 +13,31 @@ EXTRA = "browser"
 
 PROPERTIES = frozenset(
     "border border-bottom border-bottom-width border-left border-left-width border-right border-right-width"
-    " border-top border-top-width border-width bottom content content-visibility cursor display flex flex-grow float"
-    " clear height inset left list-style list-style-type max-height max-width min-height min-width overflow padding padding-bottom padding-left padding-right padding-top"
-    " pointer-events position right top transform visibility width".split()
+    " border-top border-top-width border-width bottom clear content content-visibility cursor display flex"
+    " flex-direction flex-flow flex-grow float height inset left list-style list-style-type margin max-height max-width"
+    " min-height min-width overflow padding-bottom padding-left padding-right padding-top pointer-events position"
+    " right top transform visibility width".split()
 )
+_SIDES = {"padding": ("padding-top", "padding-right", "padding-bottom", "padding-left")}
+"""Properties that stand for four others."""
 
 _TOKEN = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[;{}]""", re.DOTALL)
-_PSEUDO_ELEMENT = re.compile(r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)")
+_PSEUDO_ELEMENT = re.compile(
+    r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)"
+)
 _NEEDS = re.compile(r"([.#]?)((?:[\w-]|\\.)+)")
 _ARGUMENTS = re.compile(r"\[[^\]]*\]|:[-\w]+(?:\((?:[^()]|\([^()]*\))*\))?")
-_LENGTH = re.compile(r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?")
+_LENGTH = re.compile(
+    r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?"
+)
 _STATE = re.compile(r":(?:checked|focus|focus-within|focus-visible)\b|\[open\]")
+
+_AT_RULE = re.compile(r"@([-\w]*)\s*(.*)", re.DOTALL)
+_GROUPS = frozenset(("supports", "layer", "container", "scope"))
+"""At-rules whose rules are taken as if they held."""
+
+MAX_NESTING = 8
+"""Rules in more rules than these are left out."""
 
 Declarations = tuple[tuple[str, str], ...]
 
@@ -77,51 +91,64 @@ def _one_media_matches(query: str, width: int) -> bool:
             holds &= width < pixels if sign == "<" else width <= pixels
     for feature, value in re.findall(r"\(\s*([a-z-]+)\s*(?::\s*([^)]*?)\s*)?\)", query):
         if feature in _FEATURES:
-            holds &= value == _FEATURES[feature] if value else _FEATURES[feature] not in ("none", "0")
+            ours = _FEATURES[feature]
+            holds &= value == ours if value else ours not in ("none", "no-preference")
     holds &= not re.search(r"\b(?:print|speech|tty|tv|projection|handheld)\b", query)
     return not holds if query.strip().startswith("not ") else holds
 
 
 _FEATURES = {
-    "any-hover": "hover",
-    "any-pointer": "fine",
-    "forced-colors": "none",
-    "hover": "hover",
-    "orientation": "landscape",
-    "pointer": "fine",
-    "prefers-color-scheme": "light",
-    "prefers-contrast": "no-preference",
-    "prefers-reduced-motion": "no-preference",
-    "prefers-reduced-transparency": "no-preference",
-    "scripting": "enabled",
-    "update": "fast",
+    feature: value
+    for feature, value in (
+        part.split(":")
+        for part in "any-hover:hover any-pointer:fine forced-colors:none hover:hover orientation:landscape pointer:fine"
+        " prefers-color-scheme:light prefers-contrast:no-preference prefers-reduced-motion:no-preference"
+        " prefers-reduced-transparency:no-preference scripting:enabled update:fast".split()
+    )
 }
 """What a browser without preferences says of itself."""
 
 
-def _style_rules(text: str, width: int) -> Iterator[tuple[str, str]]:
-    """Selectors and bodies of the rules that hold, from inside of media queries too."""
-    place = 0
-    while True:
+def _style_rules(
+    text: str, width: int, around: str = "", level: int = 0
+) -> Iterator[tuple[str, str]]:
+    """Selectors and declarations of the rules that hold, from inside of other rules and media queries too.
+
+    Args:
+        text: A sheet, or what is between the braces of a rule.
+        width: Of the screen, in pixels.
+        around: The selector of the rule that the text is in.
+        level: How many braces it is in.
+    """
+    if level > MAX_NESTING:
+        return
+    place, declared = 0, list[str]()
+    while place < len(text):
         prelude, place, mark = _until(text, place, ";{}")
         if mark != "{":
-            if place >= len(text) and not mark:
-                return
+            declared.append(prelude)
             continue
         body, place = _block(text, place)
         prelude = prelude.strip()
         if not prelude.startswith("@"):
-            yield prelude, body
+            selector = _inner_selector(prelude, around) if around else prelude
+            yield from _style_rules(body, width, selector, level + 1)
             continue
-        keyword, _, query = prelude.partition(" ")
-        keyword, paren, rest = keyword.partition("(")
-        match keyword.lower():
-            case "@media" if media_matches(paren + rest + " " + query, width):
-                yield from _style_rules(body, width)
-            case "@supports" | "@layer" | "@container" | "@scope":
-                yield from _style_rules(body, width)
-            case _:
-                pass
+        keyword, query = prelude[1:], ""
+        if found := _AT_RULE.fullmatch(prelude):
+            keyword, query = found[1].lower(), found[2]
+        if keyword in _GROUPS or (keyword == "media" and media_matches(query, width)):
+            yield from _style_rules(body, width, around, level + 1)
+    if around and any(declared):
+        yield around, ";".join(declared)
+
+
+def _inner_selector(selectors: str, around: str) -> str:
+    """The selector of a rule in a rule: `&` is what the outer one matches."""
+    outer = f":is({around})"
+    return ",".join(
+        one.replace("&", outer) if "&" in one else f"{outer} {one}" for one in split_list(selectors)
+    )
 
 
 def _until(text: str, place: int, marks: str) -> tuple[str, int, str]:
@@ -156,11 +183,26 @@ def declarations(text: str) -> tuple[Declarations, Declarations]:
     style = StyleDeclaration.parse(text)
     normal, important = list[tuple[str, str]](), list[tuple[str, str]]()
     for name in style.properties():
+        into, value = important if style.important(name) else normal, style[name]
         name = name.lower()
-        if name in PROPERTIES:
-            into = important if style.important(name) else normal
-            into.append((name, style[name] if name == "content" else style[name].lower()))
+        if name in _SIDES:
+            into += zip(_SIDES[name], _four(value.lower().split()), strict=True)
+        elif name in PROPERTIES:
+            into.append((name, value if name == "content" else value.lower()))
     return tuple(normal), tuple(important)
+
+
+def _four(values: list[str]) -> list[str]:
+    """The values of top, right, bottom and left, where those that are the same need not be repeated."""
+    match values:
+        case [top, right, bottom, left]:
+            return [top, right, bottom, left]
+        case [top, right, bottom]:
+            return [top, right, bottom, right]
+        case [top, right]:
+            return [top, right, top, right]
+        case _:  # one, or a function with spaces in it
+            return [" ".join(values)] * 4
 
 
 @lru_cache(maxsize=256)

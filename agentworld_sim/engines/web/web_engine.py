@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, Literal
 
@@ -10,9 +11,10 @@ from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
-from agentworld_sim.engines.web.loading import PageLoader, PageNeeded, WorldFiles
+from agentworld_sim.engines.web.live_page import PagesRead
+from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
-from agentworld_sim.engines.web.playwright_answers import Dialect, PlaywrightError, error_text
+from agentworld_sim.engines.web.playwright_answers import Dialect
 from agentworld_sim.engines.web.playwright_tools import PlaywrightCall
 from agentworld_sim.engines.web.requests import Internet
 from agentworld_sim.errors import EngineFailure
@@ -66,9 +68,11 @@ class WebEngine:
 
         def bind(tool: ToolSpec) -> ToolSpec | None:
             bound = self.bind(tool)
-            if bound is None or tool.binds_to is not None or not older:
+            name = f"{OLDER}/{tool.name.rpartition('__')[2]}"
+            if bound is None or not older or tool.binds_to is not None or not known_tool(name):
                 return bound
-            return as_older(bound)
+            # What both generations have is that of the others.
+            return replace(bound, binds_to=name)
 
         return bind
 
@@ -98,6 +102,7 @@ class WebSession:
     ) -> None:
         self._imaginer, self._internet, self._workspace = imaginer, internet, workspace
         self._memory: dict[str, Any] = {}
+        self._read: PagesRead = {}
 
     async def answer(self, context: StepContext) -> Answer:
         found = known_tool(context.tool.binds_to)
@@ -108,8 +113,7 @@ class WebSession:
         try:
             return self._compute(found, context, None)
         except PageNeeded as needed:
-            if self._imaginer is None:
-                raise
+            assert self._imaginer is not None
             wanted, imaginer = needed.wanted, self._imaginer
         browser = BrowserState(context.state.values)
         tab = browser.tab if found.toolkit in _DIALECTS else browser.newest
@@ -137,13 +141,15 @@ class WebSession:
     ) -> Answer:
         """The answer, given the page that was imagined for it. Raises `PageNeeded` where that is missing."""
 
-        def imagined(wanted: Mapping[str, Any]) -> BrowserPage | str:
+        def page_for(wanted: Mapping[str, Any]) -> BrowserPage | str:
             if known is None:
                 raise PageNeeded(wanted)
             return known[1] if wanted == known[0] else "net::ERR_FAILED"
 
         state, browser = context.state, BrowserState(context.state.values)
-        loader = PageLoader(browser, state, self._internet, imagined if self._imaginer else None)
+        # Given back with the answer: what a failed call did to these pages is not kept.
+        read, self._read = self._read, {}
+        loader = PageLoader(browser, state, self._internet, page_for if self._imaginer else None)
         files = WorldFiles(state, context.blobs, {})
         dialect = _DIALECTS.get(found.toolkit)
         turn = BrowserTurn(
@@ -152,6 +158,7 @@ class WebSession:
             files,
             self._workspace,
             state.clock_us + TURN_US,
+            read,
             distilled=dialect is None or dialect.is_newer,
         )
         arguments = arguments_of(context.tool.binds_to, context.call.arguments)
@@ -169,30 +176,18 @@ class WebSession:
                 return
             turn.save()
             turn.forget_pages()
+            browser.forget_imagined(here.url)
             if page.url == here.url:
                 browser.replace(tab, page)
             else:
                 browser.go(tab, page)
 
         if dialect is None:
-            return LangChainCall(turn, click).answer(found.name, arguments)
-        call = PlaywrightCall(turn, dialect, click)
-        try:
-            call.run(found.name, arguments)
-            return turn.answer(call.reply.text())
-        except PlaywrightError as error:
-            modal = browser.tab and browser.tab.modal
-            return turn.answer(error_text(str(error), modal), is_error=True)
-
-
-def as_older(bound: ToolSpec) -> ToolSpec | None:
-    """A bound tool as one of the older generation, if it fits."""
-    from dataclasses import replace
-
-    assert bound.binds_to is not None
-    older = f"{OLDER}/{bound.binds_to.rpartition('/')[2]}"
-    known = known_tool(older)
-    return replace(bound, binds_to=older) if known is not None else bound
+            answer = LangChainCall(turn, click).answer(found.name, arguments)
+        else:
+            answer = PlaywrightCall(turn, dialect, click).answer(found.name, arguments)
+        self._read = read
+        return answer
 
 
 def outer_html(element: Element) -> str:

@@ -296,6 +296,6 @@ async def test_without_pages_and_model_there_is_no_browser() -> None:
 
 
 def test_a_missing_parser_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bs4", None)
+    monkeypatch.setitem(sys.modules, "turbohtml", None)
     with pytest.raises(UsageError, match=r"pip install 'agentworld-sim\[browser\]'"):
         SimulatedBrowserToolkit(pages=PAGES)

@@ -160,7 +160,7 @@ def test_a_server_that_does_not_answer_is_the_browsers_own_error() -> None:
             "Page.goto: net::ERR_NAME_NOT_RESOLVED at http://nowhere.test/",
             "error",
         )
-        assert tools["current_webpage"].invoke({}) == "about:blank"
+        assert tools["current_webpage"].invoke({}) == "chrome-error://chromewebdata/"
         assert run_sync(world.trajectory()).turns[0].observation.provenance == "imagined"
 
 

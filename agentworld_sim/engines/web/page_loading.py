@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from email.message import Message
 from html import escape
 from typing import Any
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import unquote, unquote_to_bytes, urldefrag, urlsplit
 
 from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState, gives_pages
 from agentworld_sim.engines.web.cookies import after_response, cookie_header
@@ -37,7 +38,7 @@ _USER_AGENT = (
 )
 
 
-class PageNeeded(Exception):  # noqa: N818 -- no error: a model is asked, and all is done again
+class PageNeeded(Exception):
     """Nobody but a model knows the page that comes next."""
 
     def __init__(self, wanted: Mapping[str, Any]) -> None:
@@ -46,7 +47,7 @@ class PageNeeded(Exception):  # noqa: N818 -- no error: a model is asked, and al
         """What it is asked."""
 
 
-class LoadFailed(Exception):  # noqa: N818 -- the browser shows it as a page
+class LoadFailed(Exception):
     """No page came; the text is the browser's own, `net::ERR_NAME_NOT_RESOLVED`."""
 
 
@@ -134,7 +135,8 @@ class PageLoader:
             if given is not None:
                 self._keep(plain, WebResponse(given.status, given.html.encode()), "document")
                 return replace(given, url=_with(given.url, fragment))
-            response = self._ask(plain, "document", referer)
+            # What is saved and not shown is no request of the page.
+            response = self._ask(plain, "" if raw else "document", referer)
             if response is None:
                 return self._from_elsewhere(request)
             location = response.header("location")
@@ -157,16 +159,19 @@ class PageLoader:
 
     def sheet(self, url: str) -> str | None:
         """The text of a style sheet, asked for once more: it is no event of the page."""
-        found = self._internet and self._internet.answer(WebRequest(url), self._state)
-        return found[0].text if found and found[0].status < 400 else None
+        if self._internet is None:
+            return None
+        found = self._internet.answer(WebRequest(url), self._state)
+        return found[0].text if found is not None and found[0].status < 400 else None
 
     def console(self, page: BrowserPage) -> list[str]:
         """What the console says once a page and what belongs to it is there: each thing that is missing."""
         failed = [(page.url, page.status, page.status_text)] if page.status >= 400 else []
         if self._internet is not None:
-            for element in parse_document(page.html).root.descendants("img", "link"):
+            for element in parse_document(page.html).root.descendants("img", "input", "link"):
                 is_sheet = "stylesheet" in element.get("rel").lower().split()
-                source = element.get("src") if element.tag == "img" else is_sheet and element.get("href")
+                is_image = element.tag == "img" or element.get("type").lower() == "image"
+                source = element.get("href") if is_sheet else is_image and element.get("src")
                 url = resolve_url(page.url, source) if source else ""
                 response = self.resource(url) if url.startswith("http") else None
                 if response is not None and response.status >= 400:
@@ -198,7 +203,8 @@ class PageLoader:
         self._browser.cookies = after_response(
             self._browser.cookies, request, response, state.clock_us
         )
-        self._keep(request, response, kind)
+        if kind:
+            self._keep(request, response, kind)
         return response
 
     def _keep(self, request: WebRequest, response: WebResponse, kind: str) -> None:
@@ -223,9 +229,14 @@ class PageLoader:
 
     def _from_elsewhere(self, request: WebRequest) -> BrowserPage:
         if self.imagined is not None:
-            page = self.imagined(request_fields(request))
+            kept = self._browser.imagined_page(request.url) if request.method == "GET" else None
+            page = kept or self.imagined(request_fields(request))
             if isinstance(page, str):
                 raise LoadFailed(page)
+            if request.method == "GET":
+                self._browser.keep_imagined(request.url, page)
+            else:
+                self._browser.forget_imagined(request.url)
             return page
         if gives_pages(self._state.values):
             return BrowserPage(request.url, 404, NOT_FOUND)
@@ -267,6 +278,19 @@ def _page(url: str, response: WebResponse) -> BrowserPage | Download | None:
     elif media_type.startswith("image/"):
         html = f"<html><head></head><body><img src='{escape(url)}'></body></html>"
     return BrowserPage(url, response.status, html, reason=response.reason)
+
+
+def data_page(url: str) -> BrowserPage | Download | None:
+    """The page that a `data:` URL holds. Raises `LoadFailed` where it holds none."""
+    about, comma, text = url.removeprefix("data:").partition(",")
+    kind, _, encoding = about.rpartition(";") if about.endswith(";base64") else (about, "", "")
+    try:
+        body = b64decode(unquote(text), validate=True) if encoding else unquote_to_bytes(text)
+    except ValueError:
+        comma, body = "", b""
+    if not comma:
+        raise LoadFailed("net::ERR_INVALID_URL")
+    return _page(url, WebResponse(200, body, (("content-type", kind or "text/plain"),)))
 
 
 def download_name(url: str) -> str:
