@@ -89,6 +89,8 @@ def test_every_link_and_every_form_of_a_site_works(site: str) -> None:
             continue
         seen.add(key)
         response = visit(method, address, fields)
+        if response.status == 302:
+            continue
         page = parse_document(response.text)
         for link in page.select("a[href]"):
             if not (link.get("href") or "").startswith(("tel:", "mailto:")):
