@@ -41,7 +41,8 @@ INVALID: list[tuple[Callable[[Site], object], str]] = [
     ),
     (route(0, pgae="x"), "routes[0].pgae: unknown key. Did you mean 'page'?"),
     (route(0, post="/x"), "routes[0]: needs exactly one of `get` and `post`, with its path."),
-    (route(0, do="DELETE FROM notes"), "routes[0].get: a GET changes nothing and takes no form."),
+    (route(0, do="DELETE FROM notes"), "routes[0].get: a GET takes no form and does nothing."),
+    (route(6, visit="DELETE FROM notes"), "routes[6].visit: is for a page."),
     (
         route(0, pages={"nots": 2}),
         "routes[0].pages.nots: `rows` has no 'nots'. Did you mean 'notes'?",
