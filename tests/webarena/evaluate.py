@@ -19,8 +19,12 @@ site = EnvironmentConfig(urls=["http://forum.test"], active_url_idx=0)
 said = {"task_type": "MUTATE", "status": "SUCCESS", "retrieved_data": None, "error_details": None}
 found = {}
 with contextlib.redirect_stdout(io.StringIO()):
-    judge = WebArenaVerified(config=WebArenaVerifiedConfig(environments={WebArenaSite.REDDIT: site}))
+    judge = WebArenaVerified(
+        config=WebArenaVerifiedConfig(environments={WebArenaSite.REDDIT: site})
+    )
     for log in sorted(Path(sys.argv[1]).glob("*/*.har")):
-        result = judge.evaluate_task(task_id=int(log.parent.name), agent_response=said, network_trace=log)
+        result = judge.evaluate_task(
+            task_id=int(log.parent.name), agent_response=said, network_trace=log
+        )
         found.setdefault(log.parent.name, {})[log.stem] = result.status.value
 print(json.dumps(found))

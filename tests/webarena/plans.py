@@ -34,19 +34,37 @@ class Plan:
         if record not in held:
             held.append(record)
 
-    def submission(self, number: int, forum: str = "books", title: str = "A submission", **more: Any) -> None:
-        about = {"id": number, "forum": forum, "author": "quiet_harbor", "title": title, "points": 1}
+    def submission(
+        self, number: int, forum: str = "books", title: str = "A submission", **more: Any
+    ) -> None:
+        about = {
+            "id": number,
+            "forum": forum,
+            "author": "quiet_harbor",
+            "title": title,
+            "points": 1,
+        }
         about |= {"stamp": 1_767_603_600, "created": CREATED, "locked": False, "pinned": False}
         self.add("submissions", **(about | more))
 
     def forum(self, name: str, number: int) -> None:
-        self.add("forums", id=number, name=name, title=name, description="-", sidebar="-", created=CREATED)
+        self.add(
+            "forums",
+            id=number,
+            name=name,
+            title=name,
+            description="-",
+            sidebar="-",
+            created=CREATED,
+        )
 
 
 def plan_of(task: Mapping[str, Any]) -> Plan:
     """How a task is done. Votes and subscriptions are sent as the script of the real site's pages sends them."""
     plan = Plan()
-    expected = [one["expected"] for one in task["eval"] if one["evaluator"] == "NetworkEventEvaluator"]
+    expected = [
+        one["expected"] for one in task["eval"] if one["evaluator"] == "NetworkEventEvaluator"
+    ]
     for one in expected:
         url = one["url"] if isinstance(one["url"], list) else [one["url"]]
         path = url[-1].replace("__REDDIT__", "").strip("^$")
@@ -54,7 +72,9 @@ def plan_of(task: Mapping[str, Any]) -> Plan:
         if vote := re.fullmatch(r"/sv/(\d+)\.json", path):
             _vote(plan, int(vote[1]), data["choice"])
         elif "subscribe" in path:
-            _subscribe(plan, path.split("/")[2], one["headers"]["referer"].removeprefix("__REDDIT__"))
+            _subscribe(
+                plan, path.split("/")[2], one["headers"]["referer"].removeprefix("__REDDIT__")
+            )
         elif path == "/create_forum":
             names = {key: text for key, text in data.items() if key.startswith("forum[")}
             typed = {f'textbox "{key[6:-1].title()}"': text for key, text in names.items()}
@@ -114,22 +134,36 @@ def _submit(plan: Plan, address: str, data: Mapping[str, str]) -> None:
     name = address.rpartition("/")[2]
     name = name if re.fullmatch(r"\w+", name) and name != "submit" else f"forum_{number}"
     plan.forum(name, number)
-    plan.both({"open": f"/f/{name}"}, {"click": 'link "Submit"'}, {"select": {'combobox "Forum"': str(number)}})
+    plan.both(
+        {"open": f"/f/{name}"},
+        {"click": 'link "Submit"'},
+        {"select": {'combobox "Forum"': str(number)}},
+    )
     if "submission[url]" in data:
         link = data["submission[url]"].replace("__REDDIT__/", HOME)
         plan.both({"type": {'textbox "URL"': link}})
     if body := data.get("submission[body]"):
         plan.both({"type": {'textbox "Body"': body.strip("^$").replace(r"\s*", "")}})
-    _fill(plan, 'textbox "Title"', data["submission[title]"].strip("^$"), 'button "Create submission"')
+    _fill(
+        plan, 'textbox "Title"', data["submission[title]"].strip("^$"), 'button "Create submission"'
+    )
 
 
-def _comment(plan: Plan, forum: str, number: int, comment: str | None, data: Mapping[str, str]) -> None:
+def _comment(
+    plan: Plan, forum: str, number: int, comment: str | None, data: Mapping[str, str]
+) -> None:
     (text,) = data.values()
     plan.forum(forum, 20_002)
     plan.submission(number, forum)
     plan.both({"open": f"/f/{forum}/{number}"})
     if comment is not None:
-        about = {"submission": number, "author": "saltmarsh", "body": "-", "points": 1, "created": CREATED}
+        about = {
+            "submission": number,
+            "author": "saltmarsh",
+            "body": "-",
+            "points": 1,
+            "created": CREATED,
+        }
         plan.add("comments", id=int(comment), **about)
         plan.both({"click": 'link "Reply" after "link \\"saltmarsh\\""'})
     _fill(plan, 'textbox "Comment"', text, 'button "Post"')

@@ -30,7 +30,9 @@ from tests.webarena.plans import HOME, USER, Plan, plan_of
 
 FORM = "application/x-www-form-urlencoded"
 VERDICTS = Path(__file__).parent / "verdicts.json"
-WHERE = "import webarena_verified as w; print(w.__path__[0] + '/assets/dataset/webarena-verified.json')"
+WHERE = (
+    "import webarena_verified as w; print(w.__path__[0] + '/assets/dataset/webarena-verified.json')"
+)
 
 
 class NotingInternet:
@@ -41,7 +43,9 @@ class NotingInternet:
         self._internet = internet
         self.entries: list[dict[str, Any]] = []
 
-    def answer(self, request: WebRequest, state: WorldState) -> tuple[WebResponse, StateChange] | None:
+    def answer(
+        self, request: WebRequest, state: WorldState
+    ) -> tuple[WebResponse, StateChange] | None:
         answered = self._internet.answer(request, state)
         if answered is not None and not request.url.endswith(".css"):
             self.entries.append(_entry(request, answered[0]))
@@ -50,7 +54,11 @@ class NotingInternet:
 
 def _entry(request: WebRequest, response: WebResponse) -> dict[str, Any]:
     """An exchange as HAR has it."""
-    asked: dict[str, Any] = {"method": request.method, "url": request.url, "headers": _pairs(request.headers)}
+    asked: dict[str, Any] = {
+        "method": request.method,
+        "url": request.url,
+        "headers": _pairs(request.headers),
+    }
     if request.body:
         kind = request.header("content-type")
         asked["postData"] = {"mimeType": kind, "text": request.body.decode()}
@@ -120,8 +128,19 @@ class Chromium:
     def __init__(self, cli: str, folder: str) -> None:
         self.proxy = SiteProxy()
         threading.Thread(target=self.proxy.serve_forever, daemon=True).start()
-        options = ["--headless", "--isolated", "--no-sandbox", "--executable-path", "/usr/bin/chromium"]
-        options += ["--output-dir", folder, "--proxy-server", f"http://127.0.0.1:{self.proxy.server_port}"]
+        options = [
+            "--headless",
+            "--isolated",
+            "--no-sandbox",
+            "--executable-path",
+            "/usr/bin/chromium",
+        ]
+        options += [
+            "--output-dir",
+            folder,
+            "--proxy-server",
+            f"http://127.0.0.1:{self.proxy.server_port}",
+        ]
         self._server = Server(["node", cli, *options], folder)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -142,8 +161,8 @@ class Chromium:
 
 
 async def record(python: str, cli: str | None) -> dict[str, dict[str, str]]:
-    where = subprocess.run([python, "-c", WHERE], check=True, capture_output=True, text=True).stdout.strip()
-    tasks = json.loads(Path(where).read_text(encoding="utf-8"))
+    where = await asyncio.to_thread(_said_by, python, "-c", WHERE)
+    tasks = json.loads(Path(where.strip()).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         chromium = Chromium(cli, folder) if cli else None
         for task in tasks:
@@ -160,8 +179,11 @@ async def record(python: str, cli: str | None) -> dict[str, dict[str, str]]:
                     path.parent.mkdir(exist_ok=True)
                     path.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
         script = str(Path(__file__).with_name("evaluate.py"))
-        done = subprocess.run([python, script, folder], check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+        return json.loads(await asyncio.to_thread(_said_by, python, script, folder))
+
+
+def _said_by(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":
