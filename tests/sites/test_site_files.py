@@ -86,6 +86,10 @@ WRONG: list[tuple[Callable[[Site], object], str]] = [
     ),
     (route(0, rows={"notes": "SELECT :nobody"}), "rows.notes: The statement"),
     (
+        route(10, get="/user/{user}", page="login.html"),
+        "routes[10]: 'user' has a meaning in SQL already.",
+    ),
+    (
         route(0, rows={"notes": "DELETE FROM notes RETURNING *"}),
         "it writes 'notes', which it does not declare",
     ),
@@ -172,7 +176,7 @@ def test_a_site_file_with_its_folders_becomes_part_of_the_stored_scenario(tmp_pa
         ("[{site: forum, file: x.yaml}]", "needs exactly one of `site`, `file` and `definition`."),
         ("[{file: none.yaml}]", "none.yaml cannot be read: No such file or directory."),
         ("[{site: forum, tables: [users]}]", "is for the site 'admin' alone. Remove it."),
-        ("[forum, forum]", "two sites have a table 'users'."),
+        ("[forum, forum]", "two sites have a table 'users': forum and forum."),
         ("[forum]\ntables: {users: {key: id}}", "tables.users: the site 'forum' says what it is."),
     ],
 )
