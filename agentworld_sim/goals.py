@@ -83,12 +83,6 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         told = " ".join(f"{name} {canonical_json(value)}" for name, value in condition.items())
         title = f"{goal.record}: {told}"
         reason = await _record_problem(world, goal, at)
-    elif isinstance(goal, AnswerGoal):
-        title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
-        reason = await _answer_problem(world, goal, at)
-    elif isinstance(goal, ValueGoal):
-        title = f"answer: {goal.answer}"
-        reason = _value_problem(goal, await _answer(world, at))
     elif isinstance(goal, RequestGoal):
         told = " ".join(f"{name}={value!r}" for name, value in goal.fields.items())
         title = f"{goal.method} {goal.request} {told}".rstrip()
@@ -101,6 +95,12 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
             f" besides {', '.join(goal.besides)}" if goal.besides else ""
         )
         reason = await _else_changed(world, goal, at)
+    elif isinstance(goal, AnswerGoal):
+        title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
+        reason = await _answer_problem(world, goal, at)
+    elif isinstance(goal, ValueGoal):
+        title = f"answer: {goal.answer}"
+        reason = _value_problem(goal, await _answer(world, at))
     else:
         title = f"{goal.unchanged}: unchanged"
         if isinstance(goal, UnchangedFilesGoal):
@@ -195,7 +195,7 @@ async def _request_problem(world: World, goal: RequestGoal, at: WorldRef) -> str
 
     noted = noted_requests((await world.state(at)).values, goal.site)
     path = SitePath(goal.request)
-    there = [one for one in noted if path.match(urlsplit(str(one["url"])).path)]
+    there = [one for one in noted if path.match(urlsplit(str(one["url"])).path) is not None]
     if not there:
         return "no form was accepted there"
     for one in there:

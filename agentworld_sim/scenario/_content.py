@@ -219,6 +219,39 @@ class UnchangedRecordsGoal(Strict):
     """Fields of records that may differ: they have them at the start or now."""
 
 
+class RequestGoal(Strict):
+    """A form that a site of the world accepted."""
+
+    request: Annotated[str, Matching(r"/[^\s?#]*", "a path, such as /f/books/{id}/-/comment")]
+    """Its path; `{name}` stands for any part."""
+    site: Slug | None = None
+    """The site; any by default."""
+    method: Literal["POST"] = "POST"
+    """Its method."""
+    fields: Mapping[str, str] = Field(default_factory=dict[str, str])
+    """Fields that were sent, as text; there may be others."""
+    status: Annotated[int, Field(ge=100, le=599)] | None = None
+    """The status of the answer; any by default."""
+
+
+class PageGoal(Strict):
+    """The page that the browser shows at the end."""
+
+    page: Annotated[str, Field(min_length=1)]
+    """Its address, or its path with the query."""
+    contains: str | None = None
+    """A part of its text."""
+
+
+class NothingElseGoal(Strict):
+    """No record is changed but as the other goals say."""
+
+    nothing_else: Literal["records"]
+    """What is watched."""
+    besides: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), strict=False)
+    """Tables, and fields as `table.field`, that may change all the same."""
+
+
 class MetricSpec(Strict):
     """How the cells of a column are compared."""
 
@@ -298,39 +331,6 @@ def withheld_values(goals: Iterable[Strict]) -> list[str | int | float]:
     return list(dict.fromkeys(values))
 
 
-class RequestGoal(Strict):
-    """A form that a site of the world accepted."""
-
-    request: Annotated[str, Matching(r"/[^\s?#]*", "a path, such as /f/books/{id}/-/comment")]
-    """Its path; `{name}` stands for any part."""
-    site: Slug | None = None
-    """The site; any by default."""
-    method: Literal["POST"] = "POST"
-    """Its method."""
-    fields: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """Fields that were sent, as text; there may be others."""
-    status: Annotated[int, Field(ge=100, le=599)] | None = None
-    """The status of the answer; any by default."""
-
-
-class PageGoal(Strict):
-    """The page that the browser shows at the end."""
-
-    page: Annotated[str, Field(min_length=1)]
-    """Its address, or its path with the query."""
-    contains: str | None = None
-    """A part of its text."""
-
-
-class NothingElseGoal(Strict):
-    """No record is changed but as the other goals say."""
-
-    nothing_else: Literal["records"]
-    """What is watched."""
-    besides: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), strict=False)
-    """Tables, and fields as `table.field`, that may change all the same."""
-
-
 def _goal_form(value: object) -> str | None:
     if not isinstance(value, dict):
         return next((form for form, kind in GOAL_FORMS.items() if isinstance(value, kind)), None)
@@ -349,27 +349,18 @@ Goal = Annotated[
     | Annotated[RecordGoal, Tag("<record goal>")]
     | Annotated[UnchangedFilesGoal, Tag("<unchanged files goal>")]
     | Annotated[UnchangedRecordsGoal, Tag("<unchanged records goal>")]
-    | Annotated[AnswerGoal, Tag("<answer goal>")]
-    | Annotated[ValueGoal, Tag("<value goal>")]
     | Annotated[RequestGoal, Tag("<request goal>")]
     | Annotated[PageGoal, Tag("<page goal>")]
-    | Annotated[NothingElseGoal, Tag("<nothing_else goal>")],
+    | Annotated[NothingElseGoal, Tag("<nothing_else goal>")]
+    | Annotated[AnswerGoal, Tag("<answer goal>")]
+    | Annotated[ValueGoal, Tag("<value goal>")],
     Discriminator(
         _goal_form, custom_error_type="goal_form", custom_error_message="not a form of goal"
     ),
 ]
 
 
-GOAL_KEYS = (
-    "file",
-    "command",
-    "record",
-    "unchanged",
-    "answer",
-    "request",
-    "page",
-    "nothing_else",
-)
+GOAL_KEYS = ("file", "command", "record", "unchanged", "answer", "request", "page", "nothing_else")
 """The key that says which form a goal is; the first one counts."""
 
 GOAL_FORMS: Mapping[str, type[Strict]] = {
@@ -378,11 +369,11 @@ GOAL_FORMS: Mapping[str, type[Strict]] = {
     "<record goal>": RecordGoal,
     "<unchanged files goal>": UnchangedFilesGoal,
     "<unchanged records goal>": UnchangedRecordsGoal,
-    "<answer goal>": AnswerGoal,
-    "<value goal>": ValueGoal,
     "<request goal>": RequestGoal,
     "<page goal>": PageGoal,
     "<nothing_else goal>": NothingElseGoal,
+    "<answer goal>": AnswerGoal,
+    "<value goal>": ValueGoal,
 }
 
 

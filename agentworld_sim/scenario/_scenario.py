@@ -165,13 +165,13 @@ class Scenario(Strict):
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
+    sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
+    """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
+    the world; `tables` may give them more `records`."""
     fiction: FictionSpec | None = None
     """The fictional world whose pages the search tools find."""
     pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
     """Pages of its own that the search tools find, by their address."""
-    sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
-    """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
-    the world; `tables` may give them more `records`."""
     routes: RoutesSpec = RoutesSpec.model_construct()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec.model_construct()
@@ -187,7 +187,6 @@ class Scenario(Strict):
 
     _source: str = PrivateAttr(default="<scenario>")
     _base_dir: Path | None = PrivateAttr(default=None)
-    _sites: tuple[tuple[SiteEntry, Site | None], ...] | None = PrivateAttr(default=None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -243,9 +242,11 @@ class Scenario(Strict):
                 problems.append(Problem(document.place(key), key, message))
         if scenario is None or problems:
             raise problems_error(source, problems)
-        found = scenario._with_place(source, base)
-        found.site_uses()
-        return found
+        if scenario.sites:
+            sites = tuple(entry.with_definition(base) for entry in scenario.sites)
+            scenario = scenario.model_copy(update={"sites": sites})
+            scenario.site_uses()
+        return scenario._with_place(source, base)
 
     @classmethod
     def from_directory(
@@ -329,30 +330,24 @@ class Scenario(Strict):
         files_sum = machine_sum(self.machine.to_machine())
         return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
-    def site_uses(self) -> tuple[tuple[SiteEntry, Site | None], ...]:
+    def site_uses(self) -> list[tuple[SiteEntry, Site | None]]:
         """The sites, each with what the scenario says of it; `None` for the one that is made from the tables.
 
         Raises:
-            ScenarioError: the file of one cannot be read, or is invalid, or two declare one table.
+            ScenarioError: two declare one table, or the scenario declares it otherwise.
         """
-        if self._sites is None:
-            found = tuple((entry, entry.read(self._base_dir)) for entry in self.sites)
-            owners: dict[str, str] = {}
-            for _, site in found:
-                for table in site.tables if site else ():
-                    if table in owners:
-                        raise ScenarioError(f"{self._source}: two sites have a table {table!r}.")
-                    owners[table] = site.site if site else ""
-            for name, owner in owners.items():
-                if name in self.tables and self.tables[name] != TableSpec(
-                    records=self.tables[name].records
-                ):
-                    raise ScenarioError(
-                        f"{self._source}: tables.{name}: the site {owner!r} says what it is. Give it"
-                        " `records` alone."
-                    )
-            self._sites = found
-        return self._sites
+        found = [(entry, entry.to_site()) for entry in self.sites]
+        owners: dict[str, str] = {}
+        for name, owner in [(name, site.site) for _, site in found if site for name in site.tables]:
+            if name in owners:
+                raise ScenarioError(f"two sites have a table {name!r}: {owners[name]} and {owner}.")
+            own = self.tables.get(name)
+            if own is not None and own != TableSpec(records=own.records):
+                raise ScenarioError(
+                    f"tables.{name}: the site {owner!r} says what it is. Give it `records` alone."
+                )
+            owners[name] = owner
+        return found
 
     def table_options(self) -> dict[str, Any]:
         """What the table engine takes: what it says of operations and of tables."""
@@ -580,9 +575,6 @@ def stored_text(scenario: Scenario) -> str:
     content: dict[str, Any] = scenario.model_dump(
         mode="json", by_alias=True, exclude={"files", "files_from"}
     )
-    for entry, (used, site) in zip(content["sites"], scenario.site_uses(), strict=True):
-        if used.file is not None and site is not None:
-            entry |= {"file": None, "definition": site.model_dump(mode="json", by_alias=True)}
     # Not sorted: the order of a table's fields is the order in which answers have them.
     return json.dumps(content, ensure_ascii=False)
 

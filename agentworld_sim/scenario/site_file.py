@@ -9,28 +9,26 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     JsonValue,
     PrivateAttr,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 
 from agentworld_sim.errors import ScenarioError, UsageError, nearest
 from agentworld_sim.scenario._types import (
     KeyedProblems,
+    Matching,
     Positive,
     Problems,
     Regex,
     RelativePath,
     Slug,
     Strict,
-    mismatch,
 )
-from agentworld_sim.scenario.tables import TableName, TableSpec
+from agentworld_sim.scenario.tables import Names, TableName, TableSpec, Text
 
 SHIPPED = Path(__file__).parents[1] / "sites"
 """Every folder here with a `site.yaml` is a site that a scenario can name."""
@@ -38,54 +36,31 @@ SHIPPED = Path(__file__).parents[1] / "sites"
 ADMIN = "admin"
 """The site that is generated from the tables of the scenario."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)(?::([a-z]+))?\}")
 """`{name}` and `{name:kind}` in paths, names of fields and addresses."""
 
-_RESERVED = frozenset(
-    "site user path query form flash pages status message now data page_number".split()
-)
+_RESERVED = frozenset("site user path query form flash pages status message now".split())
 """What every template knows; no row can be called so."""
 
 
-def _path(text: str) -> str:
-    rest = PLACEHOLDER.sub("", text)
-    if not text.startswith("/") or re.search(r"[{}?#\s]", rest):
-        raise mismatch("a path such as /f/{forum} or /sv/{id:int}.json, without a query")
-    kinds = [match[2] for match in PLACEHOLDER.finditer(text)]
-    if any(kind not in (None, "int") for kind in kinds):
-        raise mismatch("{name}, or {name:int} for digits")
-    return text
-
-
-def _name(text: str) -> str:
-    if not _IDENTIFIER.fullmatch(text):
-        raise mismatch("a name of letters, digits and underscores")
-    return text
-
-
-def _host(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?", text):
-        raise mismatch("a host in lower case, such as forum.test or localhost:9999")
-    return text
-
-
-def _statements(value: Any) -> Any:
-    """One statement stands for a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
-PathPattern = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string"})]
-Name = Annotated[str, AfterValidator(_name), WithJsonSchema({"type": "string"})]
-Host = Annotated[str, AfterValidator(_host), WithJsonSchema({"type": "string"})]
-Sql = Annotated[str, Field(min_length=1)]
-Statements = Annotated[
-    tuple[Sql, ...],
-    Field(strict=False),
-    BeforeValidator(_statements),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+PathPattern = Annotated[
+    str,
+    Matching(
+        r"/(?:[^{}?#\s]|\{[A-Za-z_][A-Za-z0-9_]*(?::int)?\})*",
+        "a path such as /f/{forum} or /sv/{id:int}.json, without a query",
+    ),
 ]
-Queries = Mapping[Name, Sql]
+Name = Annotated[
+    str, Matching(r"[A-Za-z_][A-Za-z0-9_]*", "a name of letters, digits and underscores")
+]
+Host = Annotated[
+    str,
+    Matching(
+        r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?",
+        "a host in lower case, such as forum.test or localhost:9999",
+    ),
+]
+Queries = Mapping[Name, Text]
 
 
 class FieldRule(Strict):
@@ -93,8 +68,6 @@ class FieldRule(Strict):
 
     name: Name | None = None
     """The parameter's name; by default the last part of the field's, so `submission[title]` is `:title`."""
-    label: str = ""
-    """What messages call it."""
     required: bool = False
     """Whether it must say something."""
     max: Positive | None = None
@@ -107,7 +80,7 @@ class FieldRule(Strict):
     """The smallest number."""
     at_most: float | None = None
     """The largest number."""
-    choices: Annotated[tuple[str, ...], Field(strict=False)] | Sql | None = None
+    choices: Annotated[tuple[str, ...], Field(strict=False)] | Text | None = None
     """What it may say: texts, or a statement whose first column has them."""
     unique: str | None = None
     """`table.field` in which nothing may equal it."""
@@ -139,7 +112,7 @@ class Route(Strict):
     """The path that a form is sent to."""
     signed_in: bool = False
     """Whether only somebody who is signed in comes here; others are led to `session.login`."""
-    allow: Sql | None = None
+    allow: Text | None = None
     """A condition in SQL; where it does not hold, the answer is 403."""
     query: Mapping[Name, str] = Field(default_factory=dict[str, str])
     """Fields of the URL, with what they are where the URL does not say."""
@@ -154,14 +127,14 @@ class Route(Strict):
     form: Mapping[str, FieldRule] = Field(default_factory=dict[str, FieldRule])
     """The fields of the form; others are left out. A field that does not fit gives the page of the same path
     again, with messages and the status 422."""
-    refuse: Mapping[str, Sql] = Field(default_factory=dict[str, str])
+    refuse: Mapping[str, Text] = Field(default_factory=dict[str, str])
     """Message to a SELECT; one that gives a row refuses the form."""
-    do: Statements = ()
+    do: Names = ()
     """What is done, as one: INSERT, UPDATE and DELETE. The fields of the first new record are
     `:new_FIELD` afterwards."""
-    visit: Statements = ()
+    visit: Names = ()
     """What opening a page changes, such as that a mail counts as read."""
-    sign_in: Sql | None = None
+    sign_in: Text | None = None
     """An expression in SQL that gives the name of the user who is signed in from now on."""
     sign_out: bool = False
     """Whether the user is signed out."""
@@ -374,23 +347,30 @@ class SiteEntry(Strict):
                 raise KeyedProblems([(("site",), str(error))]) from None
         return self
 
-    def read(self, base: Path | None) -> Site | None:
-        """The site that it names, with its file beside `base`; `None` for the one that is made from the tables.
+    def with_definition(self, base: Path | None) -> Self:
+        """The entry with the site itself instead of its file beside `base`.
 
         Raises:
             ScenarioError: the file cannot be read, or is invalid.
         """
+        if self.file is None or base is None:
+            return self
+        return self.model_copy(update={"file": None, "definition": Site.load(base / self.file)})
+
+    def to_site(self) -> Site | None:
+        """The site; `None` for the one that is made from the tables.
+
+        Raises:
+            ScenarioError: there is only the name of its file.
+        """
         if self.site == ADMIN:
             return None
         if self.file is not None:
-            if base is None:
-                raise ScenarioError(
-                    f"the site {self.file!r} is beside the scenario's file, and it was read from none."
-                    " Load the scenario from its file, or write the site under `definition`."
-                )
-            site = Site.load(base / self.file)
-        else:
-            site = self.definition or shipped_site(self.site or "")
+            raise ScenarioError(
+                f"the site {self.file!r} is beside the scenario's file, and it was read from none."
+                " Load the scenario from its file, or write the site under `definition`."
+            )
+        site = self.definition or shipped_site(self.site or "")
         if self.hosts is None:
             return site
         return site.model_copy(update={"hosts": self.hosts})

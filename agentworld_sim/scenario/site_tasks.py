@@ -16,7 +16,9 @@ from agentworld_sim.scenario._scenario import Scenario
 from agentworld_sim.scenario._types import KeyedProblems, Problems, Slug, Strict, mismatch
 from agentworld_sim.scenario.site_file import ADMIN, SHIPPED, shipped_site
 
-ELEMENT = re.compile(r"""([a-z]+)(?: ("(?:[^"\\]|\\.)*"))?(?: (after|before) ("(?:[^"\\]|\\.)*"))?""")
+ELEMENT = re.compile(
+    r"""([a-z]+)(?: ("(?:[^"\\]|\\.)*"))?(?: (after|before) ("(?:[^"\\]|\\.)*"))?"""
+)
 """`button "Save"`, `button "Save" after "Title"`: an element as the snapshot of its page tells it."""
 
 TARGETS = ("click", "type", "select")
@@ -102,6 +104,26 @@ class SiteTasks(Strict):
         KeyedProblems.raise_for(problems)
         return self
 
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Reads the tasks of the site that the file's folder is named after.
+
+        Raises:
+            ScenarioError: the file is invalid. The message lists every problem, up to ten.
+        """
+        from agentworld_sim.scenario._document import problems_error, problems_of, read_document
+
+        document = read_document(path.read_text(encoding="utf-8"), str(path))
+        problems, tasks = list(document.problems), None
+        try:
+            tasks = cls.model_validate(document.value)
+        except ValidationError as error:
+            problems += problems_of(error, document, cls)
+        if tasks is None or problems:
+            raise problems_error(str(path), problems)
+        tasks._site = path.parent.name
+        return tasks
+
     @property
     def home(self) -> str:
         """The address of the site's first page."""
@@ -177,20 +199,4 @@ def site_tasks(site: str) -> SiteTasks:
             f"there are no tasks for a site {site!r}.{nearest(site, known)} Sites with tasks:"
             f" {', '.join(known) or 'none'}."
         )
-    tasks = _read(known[site])
-    tasks._site = site
-    return tasks
-
-
-def _read(path: Path) -> SiteTasks:
-    from agentworld_sim.scenario._document import problems_error, problems_of, read_document
-
-    document = read_document(path.read_text(encoding="utf-8"), str(path))
-    problems, tasks = list(document.problems), None
-    try:
-        tasks = SiteTasks.model_validate(document.value)
-    except ValidationError as error:
-        problems += problems_of(error, document, SiteTasks)
-    if tasks is None or problems:
-        raise problems_error(str(path), problems)
-    return tasks
+    return SiteTasks.load(known[site])

@@ -183,7 +183,6 @@ def _field(table: Table, name: str) -> dict[str, Any]:
 def _rule(field: Mapping[str, Any]) -> dict[str, Any]:
     rule: dict[str, Any] = {
         "required": field["required"],
-        "label": field["title"],
         "name": field["name"],
     }
     if field["widget"] == "number":

@@ -12,7 +12,13 @@ from html import escape
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from agentworld_sim.engines.web.requests import Headers, WebRequest, WebResponse, status_text
+from agentworld_sim.engines.web.requests import (
+    Headers,
+    WebRequest,
+    WebResponse,
+    resolve_url,
+    status_text,
+)
 from agentworld_sim.errors import UsageError
 from agentworld_sim.relational.layout import Table
 from agentworld_sim.relational.record_table import RecordConflict
@@ -103,6 +109,7 @@ class SiteApplication:
                 response = self._error(visit, refusal)
             except UsageError as error:
                 # A statement or a template fails: the site's fault, not the visitor's.
+                records.undo()
                 visit.changes = self._problem(visit, str(error))
                 response = self._error(visit, _Refusal(500))
         if request.method == "HEAD":
@@ -132,7 +139,7 @@ class SiteApplication:
                 raise _Refusal(405, headers=(("allow", ", ".join(methods)),))
             raise _Refusal(404)
         route, names = found
-        parameters = self._parameters(visit, route, names)
+        parameters = self._parameters(visit, route.query, names)
         if route.signed_in and visit.user is None:
             assert self.site.session is not None
             raise _Refusal(302, headers=(("location", self.site.session.login),))
@@ -149,14 +156,13 @@ class SiteApplication:
             visit.changes.update(visit.records.changes)
         return self._show(visit, route, names, parameters, FormData(), 200)
 
-    def _parameters(self, visit: _Visit, route: Route, names: Mapping[str, str]) -> dict[str, Any]:
+    def _parameters(
+        self, visit: _Visit, query: Mapping[str, str], names: Mapping[str, str]
+    ) -> dict[str, Any]:
         sent = dict(reversed(visit.request.query))
         moment = datetime.fromtimestamp(visit.state.clock_us / 1e6, UTC)
         return {
-            **{
-                name: sent.get(name, default).replace("\0", "")
-                for name, default in route.query.items()
-            },
+            **{name: sent.get(name, default) for name, default in query.items()},
             **names,
             "user": visit.user,
             "now": f"{moment:%Y-%m-%dT%H:%M:%SZ}",
@@ -203,7 +209,7 @@ class SiteApplication:
                         made = result.new_records[0]
                         parameters |= {f"new_{name}": one for name, one in made.items()}
             except RecordConflict:
-                records.changes.clear()
+                records.undo()
                 errors = {"": "This cannot be saved: it contradicts what is there."}
         if errors:
             return self._show_again(visit, names, values, errors)
@@ -244,10 +250,10 @@ class SiteApplication:
     def _redirect(self, visit: _Visit, route: Route, context: Mapping[str, Any]) -> WebResponse:
         go = route.go or "/"
         if go == "back":
-            here = urlsplit(visit.request.url)
-            before = urlsplit(visit.request.header("referer") or "")
-            target = before.path if before.netloc == here.netloc else ""
-            location = (target or "/") + (f"?{before.query}" if target and before.query else "")
+            before = resolve_url(visit.request.url, visit.request.header("referer") or "/")
+            start = resolve_url(visit.request.url, "/")
+            is_here = before.startswith(start)
+            location = "/" + before.removeprefix(start).lstrip("/") if is_here else "/"
         else:
             try:
                 location = address(go, context)
@@ -278,7 +284,7 @@ class SiteApplication:
         found = self.routes.find("GET", urlsplit(visit.request.url).path or "/")
         if found is None or found[0].page is None or not visit.wants_html:
             raise _Refusal(422, " ".join(dict.fromkeys(errors.values())))
-        parameters = self._parameters(visit, found[0], found[1])
+        parameters = self._parameters(visit, found[0].query, found[1])
         return self._show(visit, found[0], names, parameters, FormData(values, errors), 422)
 
     def _show(
@@ -305,7 +311,7 @@ class SiteApplication:
             except (KeyError, TypeError) as error:
                 raise TemplateFailure(f"`json` of {route.pattern}: there is no {error}") from None
             return WebResponse(status, body.encode(), (("content-type", _JSON), *visit.headers))
-        context |= {"data": route.data, "form": form, **route.data}
+        context |= {"form": form, **route.data}
         return self._page(visit, route.page or "", context, status)
 
     def _page_of(
@@ -358,17 +364,10 @@ class SiteApplication:
             body = json.dumps({"error": refusal.message or phrase})
             return WebResponse(status, body.encode(), (("content-type", _JSON), *visit.headers))
         if _ERROR_PAGE in self.site.templates and status not in (302, 414):
-            about: dict[str, Any] = {"user": visit.user, "now": "", "form": FormData(), "data": {}}
-            about |= self._parameters(
-                visit, self.site.routes[0].model_copy(update={"query": {}}), {}
-            )
+            about = {"status": status, "message": refusal.message or phrase, "form": FormData()}
             try:
-                return self._page(
-                    visit,
-                    _ERROR_PAGE,
-                    {**about, "status": status, "message": refusal.message or phrase},
-                    status,
-                )
+                context = {**self._parameters(visit, {}, {}), **about}
+                return self._page(visit, _ERROR_PAGE, context, status)
             except UsageError as error:
                 visit.changes.update(self._problem(visit, str(error)))
         said = escape(refusal.message or phrase)

@@ -100,7 +100,7 @@ def first_records(scenario: Scenario) -> Mapping[str, Any]:
     for entry, site in scenario.site_uses():
         if site is None:
             # It shows tables that no site owns too; otherwise they begin when a tool first touches them.
-            for name in {*(entry.tables or tables)} - owned - {"*"}:
+            for name in sorted({*(entry.tables or tables)} - owned - {"*"}):
                 held = initial_records(
                     Plan(tables=tables),
                     tables[name],

@@ -21,7 +21,7 @@ Key = tuple[str | int, ...]
 Problems = list[tuple[Key, str]]
 
 _KNOWN = frozenset(
-    "site user path query form flash pages status message now data super self caller loop varargs kwargs".split()
+    "site user path query form flash pages status message now super self caller loop varargs kwargs".split()
 )
 _LINK = re.compile(r"""\b(?:href|src)\s*=\s*["']([^"']*)["']""")
 _FORM = re.compile(r"<form\b((?:\{\{.*?\}\}|\{%.*?%\}|[^>])*)>", re.DOTALL)
@@ -72,7 +72,11 @@ def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
         parameter_name(field, rule): "[]" if rule.many else "" for field, rule in route.form.items()
     }
     given = {**before, **fields}
-    found: Problems = []
+    found: Problems = [
+        ((), f"{name!r} has a meaning in SQL already. Rename the part of the path or the field.")
+        for name in ("user", "now")
+        if name in (*names, *route.query, *fields)
+    ]
 
     def look(key: Key, sql: str, known: Mapping[str, Any]) -> None:
         found.extend(_run(key, lambda: records.rows(sql, known)))

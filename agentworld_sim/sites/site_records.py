@@ -75,6 +75,10 @@ class SiteTransaction:
         self.changes.update(result.values)
         return result
 
+    def undo(self) -> None:
+        """Takes back all that was written."""
+        self._values, self.changes = self._state.values, {}
+
     def _run(self, statement: Statement, parameters: Mapping[str, Any]) -> StatementResult:
         state = self._state
         return self._database.run(

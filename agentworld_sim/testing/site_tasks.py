@@ -75,7 +75,9 @@ class TaskAgent:
                     await self._do("type", element=target, target=ref, text=str(text))
             case "select":
                 for target, chosen in said.items():
-                    values = cast("list[str]", chosen) if isinstance(chosen, list) else [str(chosen)]
+                    values = (
+                        cast("list[str]", chosen) if isinstance(chosen, list) else [str(chosen)]
+                    )
                     ref = await self._ref(target)
                     await self._do("select_option", element=target, target=ref, values=values)
             case "press":

@@ -123,8 +123,19 @@ async def record(cli: str, sites: list[str]) -> Recorded:
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     found: Recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--headless", "--isolated", "--no-sandbox", "--executable-path", "/usr/bin/chromium"]
-        options += ["--output-dir", folder, "--proxy-server", f"http://127.0.0.1:{proxy.server_port}"]
+        options = [
+            "--headless",
+            "--isolated",
+            "--no-sandbox",
+            "--executable-path",
+            "/usr/bin/chromium",
+        ]
+        options += [
+            "--output-dir",
+            folder,
+            "--proxy-server",
+            f"http://127.0.0.1:{proxy.server_port}",
+        ]
         server = Server(["node", cli, *options], folder)
 
         async def call(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -172,7 +183,9 @@ if __name__ == "__main__":
     chosen = sys.argv[2:] or sorted(file.parent.name for file in SHIPPED.glob("*/tasks.yaml"))
     recorded = asyncio.run(record(sys.argv[1], chosen))
     lines = [
-        f'"{site}": {{\n' + ",\n".join(f'"{name}": {json.dumps(seen)}' for name, seen in tasks.items()) + "\n}"
+        f'"{site}": {{\n'
+        + ",\n".join(f'"{name}": {json.dumps(seen)}' for name, seen in tasks.items())
+        + "\n}"
         for site, tasks in recorded.items()
     ]
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -321,6 +321,23 @@ def test_whatever_is_sent_is_answered(
     assert not any("\r" in value or "\n" in value for _, value in response.headers)
 
 
+@pytest.mark.parametrize(
+    ("referer", "location"),
+    [
+        ("http://notes.test/?page=2", "/?page=2"),
+        ("http://other.test/x", "/"),
+        ("http://[", "/"),
+        ("http://notes.test//other.test", "/other.test"),
+        ("", "/"),
+    ],
+)
+def test_back_leads_to_a_page_of_the_site(referer: str, location: str) -> None:
+    site = {**NOTES, "routes": [*NOTES["routes"], {"post": "/back", "go": "back"}]}
+    found = Visitor(scenario_of({"definition": site}))
+    request = WebRequest("http://notes.test/back", "POST", (("referer", referer),))
+    assert found.send(request).header("location") == location
+
+
 _shared = Visitor(scenario_of({"definition": NOTES, "user": "ada"}))
 
 

@@ -13,11 +13,11 @@ import pytest
 from agentworld_sim import FunctionEngine, Observation, Scenario, ToolCall, ToolSpec
 from agentworld_sim.cassette import Cassette, Recorder
 from agentworld_sim.cassette.replay import ReplayEngine
-from agentworld_sim.engines.web import WebEngine
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.table import TableEngine
 from agentworld_sim.engines.toolkits import ToolkitEngine
+from agentworld_sim.engines.web import WebEngine
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ScriptedModelServer
