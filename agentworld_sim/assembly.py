@@ -63,13 +63,13 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
         tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
+    values |= _internet(scenario)
     if scenario.sites:
         require("jinja2", extra="browser")
         from agentworld_sim.sites.site_internet import check_sites, first_records
 
         check_sites(scenario)
         values |= first_records(scenario)
-    values |= _internet(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 
 
@@ -277,16 +277,6 @@ def _web(setup: EngineSetup) -> Engine:
     return LateEngine("web", make)
 
 
-def internet_of(scenario: Scenario) -> Internet | None:
-    """The internet of a scenario's worlds; `None` where it has no sites."""
-    if not scenario.sites:
-        return None
-    require("jinja2", extra="browser")
-    from agentworld_sim.sites.site_internet import scenario_internet
-
-    return scenario_internet(scenario)
-
-
 def _search(setup: EngineSetup) -> Engine:
     scenario = setup.scenario
 
@@ -296,6 +286,26 @@ def _search(setup: EngineSetup) -> Engine:
         return SearchEngine(open_base, has_pages=bool(scenario.fiction or scenario.pages))
 
     return LateEngine("search", make)
+
+
+def internet_of(scenario: Scenario) -> Internet | None:
+    """The internet of a scenario's worlds: its sites, and the pages that can be searched; `None` without any."""
+    parts: list[Internet] = []
+    if scenario.sites:
+        require("jinja2", extra="browser")
+        from agentworld_sim.sites.site_internet import scenario_internet
+
+        if (sites := scenario_internet(scenario)) is not None:
+            parts.append(sites)
+    if scenario.fiction or scenario.pages:
+        from agentworld_sim.engines.search.page_internet import PageInternet
+
+        parts.append(PageInternet(open_base))
+    if not parts:
+        return None
+    from agentworld_sim.engines.web.requests import JoinedInternet
+
+    return JoinedInternet(parts)
 
 
 def _programs(setup: EngineSetup) -> Engine | None:

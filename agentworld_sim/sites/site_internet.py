@@ -44,6 +44,9 @@ class SiteInternet:
         found = self._by_host.get(host) or self._by_host.get(host.rpartition(":")[0])
         return None if found is None else found.answer(request, state)
 
+    def hosts(self, state: WorldState) -> list[str]:
+        return sorted(self._by_host)
+
 
 def scenario_internet(scenario: Scenario) -> SiteInternet | None:
     """The sites of a scenario; `None` where it has none.
