@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationError, model_validator
 
@@ -21,35 +21,39 @@ ELEMENT = re.compile(
 )
 """`button "Save"`, `button "Save" after "Title"`: an element as the snapshot of its page tells it."""
 
-TARGETS = ("click", "type", "select")
-"""The steps that name elements."""
-
-Verb = Literal["open", "click", "type", "select", "press", "dialog", "answer"]
+VERBS = ("open", "click", "type", "select", "press", "dialog", "answer")
+"""What a step can be."""
 
 
-def _targets(step: Mapping[Verb, Any]) -> Mapping[Verb, Any]:
+def _step(step: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     ((verb, said),) = step.items()
+    if verb not in VERBS:
+        raise mismatch(f"one of {', '.join(VERBS)}")
     if verb in ("type", "select"):
-        known = isinstance(said, dict) and bool(said)
-        wanted: list[Any] = list(said) if known else [None]  # pyright: ignore[reportUnknownArgumentType]  JSON
+        targets: list[object] = list(said) if isinstance(said, dict) else []
+    elif verb == "click":
+        targets = [said]
     else:
-        wanted = [said] if verb == "click" else []
-    for one in wanted:
-        if not isinstance(one, str) or not ELEMENT.fullmatch(one):
-            raise mismatch('elements such as `button "Save"` or `button "Save" after "Title"`')
+        return step
+    if not targets or not all(isinstance(one, str) and ELEMENT.fullmatch(one) for one in targets):
+        raise mismatch('elements such as `button "Save"` or `button "Save" after "Title"`')
     return step
 
 
-Step = Annotated[
-    Mapping[Verb, JsonValue], Field(min_length=1, max_length=1), AfterValidator(_targets)
-]
+def _goal_key(key: str) -> str:
+    if key not in GOAL_KEYS:
+        raise mismatch(f"one of {', '.join(GOAL_KEYS)}")
+    return key
+
+
+Step = Annotated[Mapping[str, JsonValue], Field(min_length=1, max_length=1), AfterValidator(_step)]
 Steps = Annotated[tuple[Step, ...], Field(strict=False, min_length=1)]
 
 
 class NearMiss(Strict):
     """What a careless agent might do instead."""
 
-    refused_by: Literal[GOAL_KEYS]
+    refused_by: Annotated[str, AfterValidator(_goal_key)]
     """The form of a goal that is not met then."""
     steps: Steps
     """What it does."""

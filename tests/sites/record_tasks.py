@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim import Scenario, World
-from agentworld_sim.engines.web.requests import WebRequest
+from agentworld_sim.engines.web.requests import Internet, WebRequest
 from agentworld_sim.scenario import SiteTasks, site_tasks
 from agentworld_sim.scenario.site_file import SHIPPED
 from agentworld_sim.sites.site_internet import scenario_internet
-from agentworld_sim.testing.site_tasks import Call, TaskAgent, calls_of
+from agentworld_sim.testing.task_proof import Call, TaskAgent, calls_of
 from tests.engines.web.record_actions import Server
 
 RECORDED = Path(__file__).parent / "recorded_tasks.json"
@@ -80,6 +80,7 @@ class SiteProxy(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = threading.Lock()
+        self.internet: Internet | None = None
 
     async def serve(self, scenario: Scenario) -> None:
         world = await World.create(scenario)
@@ -88,7 +89,7 @@ class SiteProxy(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: SiteProxy
+    server: SiteProxy  # pyright: ignore[reportIncompatibleVariableOverride]  the only one that it serves
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:

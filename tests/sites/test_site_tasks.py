@@ -12,7 +12,7 @@ import pytest
 from agentworld_sim import ScenarioError, UsageError
 from agentworld_sim.scenario import SiteTasks, site_tasks
 from agentworld_sim.scenario.site_file import SHIPPED
-from agentworld_sim.testing.site_tasks import element_ref, prove_site_task
+from agentworld_sim.testing.task_proof import element_ref, prove_site_task
 
 SITES = sorted(file.parent.name for file in SHIPPED.glob("*/tasks.yaml"))
 TASKS = [(site, task.id) for site in SITES for task in site_tasks(site).tasks]
@@ -47,29 +47,33 @@ def test_what_is_not_there_is_told() -> None:
         site_tasks("forum").scenario_of("subscribe-to-music", wording=3)
 
 
-SPOILED = {
-    "two tasks of one name": (lambda file: file["tasks"].append(file["tasks"][0]), "another task"),
-    "a step that names no element": (
-        lambda file: file["tasks"][0].update(steps=[{"click": "the button"}]),
-        'button "Save"',
+SPOILED: dict[str, tuple[dict[str, Any], str]] = {
+    "a step that names no element": ({"steps": [{"click": "the button"}]}, 'button "Save"'),
+    "typing into nothing": ({"steps": [{"type": {}}]}, 'button "Save"'),
+    "an unknown step": ({"steps": [{"hover": "x"}]}, "one of open, click"),
+    "a form of goal that is none": (
+        {"near_misses": [{"refused_by": "row", "steps": [{"open": "/"}]}]},
+        "one of file, command",
     ),
-    "typing into nothing": (
-        lambda file: file["tasks"][0].update(steps=[{"type": {}}]),
-        'button "Save"',
-    ),
-    "four near misses": (lambda file: file["tasks"][0]["near_misses"].pop(), "at least 5"),
-    "an unknown step": (lambda file: file["tasks"][0].update(steps=[{"hover": "x"}]), "steps"),
+    "too few near misses": ({"near_misses": []}, "at least 5"),
 }
 
 
 @pytest.mark.parametrize("how", SPOILED)
 def test_a_file_that_cannot_be_used_is_refused_with_the_place(how: str, tmp_path: Path) -> None:
-    spoil, told = SPOILED[how]
+    changed, told = SPOILED[how]
+    refused(tmp_path, told, changed)
+
+
+def test_two_tasks_of_one_name_are_refused(tmp_path: Path) -> None:
+    refused(tmp_path, "another task", {}, {})
+
+
+def refused(folder: Path, told: str, *changes: dict[str, Any]) -> None:
     first = site_tasks("forum").tasks[0].model_dump(mode="json", exclude_defaults=True)
-    file: Any = {"tasks": [first | {"near_misses": first["near_misses"][:5]}]}
-    spoil(file)
-    path = tmp_path / "tasks.yaml"
-    path.write_text(json.dumps(file), encoding="utf-8")
+    path = folder / "tasks.yaml"
+    tasks = [first | changed for changed in changes]
+    path.write_text(json.dumps({"tasks": tasks}), encoding="utf-8")
     with pytest.raises(ScenarioError, match=f"tasks.yaml:[\\s\\S]*{re.escape(told)}"):
         SiteTasks.load(path)
 

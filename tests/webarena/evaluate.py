@@ -8,19 +8,21 @@ import io
 import json
 import logging
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from webarena_verified.api import WebArenaVerified
-from webarena_verified.types.config import EnvironmentConfig, WebArenaVerifiedConfig
-from webarena_verified.types.task import WebArenaSite
+api: Any = import_module("webarena_verified.api")
+config: Any = import_module("webarena_verified.types.config")
+task: Any = import_module("webarena_verified.types.task")
 
 logging.disable(logging.CRITICAL)
-site = EnvironmentConfig(urls=["http://forum.test"], active_url_idx=0)
+site = config.EnvironmentConfig(urls=["http://forum.test"], active_url_idx=0)
 said = {"task_type": "MUTATE", "status": "SUCCESS", "retrieved_data": None, "error_details": None}
-found = {}
+found: dict[str, dict[str, str]] = {}
 with contextlib.redirect_stdout(io.StringIO()):
-    judge = WebArenaVerified(
-        config=WebArenaVerifiedConfig(environments={WebArenaSite.REDDIT: site})
+    judge = api.WebArenaVerified(
+        config=config.WebArenaVerifiedConfig(environments={task.WebArenaSite.REDDIT: site})
     )
     for log in sorted(Path(sys.argv[1]).glob("*/*.har")):
         result = judge.evaluate_task(

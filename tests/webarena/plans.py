@@ -26,8 +26,8 @@ class Plan:
     wrong: list[dict[str, Any]] = field(default_factory=list[Any])
 
     def both(self, *steps: Mapping[str, Any]) -> None:
-        self.right += steps
-        self.wrong += steps
+        self.right += map(dict, steps)
+        self.wrong += map(dict, steps)
 
     def add(self, table: str, **record: Any) -> None:
         held = self.records.setdefault(table, [])

@@ -22,7 +22,7 @@ from agentworld_sim import Scenario, World
 from agentworld_sim.engines.web import WebEngine
 from agentworld_sim.engines.web.requests import Internet, WebRequest, WebResponse
 from agentworld_sim.sites.site_internet import scenario_internet
-from agentworld_sim.testing.site_tasks import Call, TaskAgent, calls_of
+from agentworld_sim.testing.task_proof import Call, TaskAgent, calls_of
 from agentworld_sim.types.state import StateChange, WorldState
 from tests.engines.web.record_actions import Server
 from tests.sites.record_tasks import SiteProxy
