@@ -76,6 +76,8 @@ def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
         look(("row", name), sql, before)
     for name, sql in route.rows.items():
         look(("rows", name), sql, given)
+    for number, sql in enumerate(route.visit):
+        found += _run(("visit", number), lambda sql=sql: records.write(sql, before))
     if route.allow is not None:
         look(("allow",), f"SELECT ({route.allow}\n)", before)
     for field, rule in route.form.items():
