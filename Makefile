@@ -69,7 +69,7 @@ $(BROWSER)/.ready: tests/browser/constraints.txt
 	@touch $@
 
 test-snapshots: $(READY) $(SNAPSHOTS)/.ready ## snapshots beside those of the real Playwright in Chromium, on 213 pages of other people (needs npm)
-	$(BIN)/python -m pytest tests/snapshots $(PYTEST_ARGS)
+	$(BIN)/pytest tests/snapshots $(PYTEST_ARGS)
 
 record-snapshots: $(READY) $(SNAPSHOTS)/.ready ## ask Playwright again what the default tests hold our snapshots to
 	$(BIN)/python -m tests.snapshots.record
@@ -179,7 +179,7 @@ $(LANGGRAPH_DEV)/.ready: tests/langgraph_dev/constraints.txt constraints.txt pyp
 	@echo "installing the LangGraph server (a minute, once) …"
 	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -c $< -c constraints.txt \
-		-e '.[graphs]' 'langgraph-cli[inmem]'
+		-e '.[fiction,graphs]' 'langgraph-cli[inmem]'
 	@touch $@
 
 test-servers: $(READY) $(SERVERS_READY) ## eight real MCP servers mirrored, the computed ones held to theirs (needs node)

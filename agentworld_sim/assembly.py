@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -22,7 +22,7 @@ from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer,
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.world_history import record_of_world
-from agentworld_sim.scenario import Scenario, stored_text
+from agentworld_sim.scenario import Scenario, stored_text, withheld_values
 from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import hash_ref
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agentworld_sim.engines.shell import Machine, ShellLimits
     from agentworld_sim.engines.web.requests import Internet
     from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.relational.base_data import BaseData
 
 
 def new_world(
@@ -62,6 +63,7 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
         tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
+    values |= _internet(scenario)
     if scenario.sites:
         require("jinja2", extra="browser")
         from agentworld_sim.sites.site_internet import check_sites, first_records
@@ -69,6 +71,31 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
         check_sites(scenario)
         values |= first_records(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
+
+
+def _internet(scenario: Scenario) -> dict[str, Any]:
+    """What the search engine reads: the pages of the fictional world by their hash, the scenario's own, and the
+    values that no search result may show."""
+    values: dict[str, Any] = {
+        f"search/page/{url}": page.model_dump() for url, page in scenario.pages.items()
+    }
+    if scenario.fiction is not None:
+        from agentworld_sim.fiction.page_base import fiction_base
+
+        recipe = scenario.fiction.recipe()
+        content = fiction_base(recipe).content
+        values["search/base"] = {"recipe": asdict(recipe), "content": content}
+    if values and (withheld := withheld_values(scenario.goals)):
+        values["search/withheld"] = withheld
+    return values
+
+
+def open_base(named: Mapping[str, Any]) -> BaseData:
+    """The base data that a world's state names; on another machine it is built again from its recipe."""
+    from agentworld_sim.fiction.page_base import fiction_base
+    from agentworld_sim.fiction.recipe import FictionRecipe
+
+    return fiction_base(FictionRecipe(**named["recipe"]), named["content"])
 
 
 def model_for(
@@ -243,9 +270,22 @@ def _web(setup: EngineSetup) -> Engine:
         from agentworld_sim.engines.web import WebEngine
 
         scenario = setup.scenario
-        return WebEngine(setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path)
+        return WebEngine(
+            setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path
+        )
 
     return LateEngine("web", make)
+
+
+def _search(setup: EngineSetup) -> Engine:
+    scenario = setup.scenario
+
+    def make() -> Engine:
+        from agentworld_sim.engines.search import SearchEngine
+
+        return SearchEngine(open_base, has_pages=bool(scenario.fiction or scenario.pages))
+
+    return LateEngine("search", make)
 
 
 def internet_of(scenario: Scenario) -> Internet | None:
@@ -300,6 +340,7 @@ engines = Registry[Builder](
         "shell": _shell,
         "toolkits": _toolkits,
         "web": _web,
+        "search": _search,
         "compiled": _programs,
         "table": _table,
         "model": _model,
@@ -318,7 +359,7 @@ def _builders() -> tuple[Builder, ...]:
 
 def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
     """The engines of a world, in the order in which they are asked: the shell, well-known servers, the
-    browser, those of other packages by name, programs, tables, and the model, if there is one."""
+    browser, the search engine, those of other packages by name, programs, tables, and the model, if there is one."""
     imaginer = None
     if model is not None:
         imaginer = model.imaginer(scenario.to_prompt_context(), scenario.model.limits())

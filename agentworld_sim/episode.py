@@ -17,6 +17,7 @@ from agentworld_sim.runtime.world_history import off_loop
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
 from agentworld_sim.scoring.samples import Reward
+from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 from agentworld_sim.world import World
@@ -131,12 +132,13 @@ class Episode:
         self._last = EpisodeStep(observation=Observation(text=world.scenario.instruction), steps=0)
         return self._last
 
-    async def step(self, call: ToolCall | None) -> EpisodeStep:
+    async def step(self, call: ToolCall | str | None) -> EpisodeStep:
         """Answers one call. A call of a tool that is not there, or with wrong arguments, is the agent's
         mistake: it reads so, and the world does not move.
 
         Args:
-            call: The call; `None` ends the episode, as an agent does that calls nothing more.
+            call: The call. A text is what an agent says that calls nothing more: it is handed in as its answer
+                (see `hand_in`) and ends the episode, as `None` does.
 
         Raises:
             UsageError: the episode has not begun, or is over.
@@ -146,7 +148,9 @@ class Episode:
         last = self.observe()
         if last.done:
             raise UsageError("the episode is over. Call reset() to begin anew.")
-        if call is None:
+        if not isinstance(call, ToolCall):
+            if call is not None:
+                await hand_in(self.world, call)
             self._last = replace(last, turn=None, terminated=True, reward=await self.reward())
             return self._last
         before = self.world.ref
@@ -192,7 +196,7 @@ class Episode:
         """As `reset`, for code without an event loop."""
         return run_sync(self.reset(seed=seed))
 
-    def step_sync(self, call: ToolCall | None) -> EpisodeStep:
+    def step_sync(self, call: ToolCall | str | None) -> EpisodeStep:
         """As `step`, for code without an event loop."""
         return run_sync(self.step(call))
 
@@ -259,6 +263,29 @@ async def offered_tools(world: World, names: Sequence[str] | None = None) -> dic
         if name not in answered:
             raise AccessRefused(world.refusal(name))
     return {name: answered[name] for name in names if name in listed}
+
+
+async def hand_in(world: World, text: str, *, at: WorldRef | None = None) -> WorldRef:
+    """Takes what an agent said last as its answer, where the world has the tool for answers and the agent has not
+    used it.
+
+    Args:
+        world: The world.
+        text: What it said.
+        at: Where it stands; the world's head by default.
+
+    Returns:
+        Where it stands then.
+    """
+    from agentworld_sim.engines.toolkits.answer import ANSWER
+
+    here = at or world.ref
+    submit = next(
+        (one for one in world.tools.values() if one.binds_to == "answer/submit_answer"), None
+    )
+    if submit is None or ANSWER in (await world.state(here)).values:
+        return here
+    return (await world.step(ToolCall(submit.name, {"answer": text}), at=at)).ref
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from agentworld_sim.world_records import Records, records_of
 
 if TYPE_CHECKING:
     from agentworld_sim.scenario import (
+        AnswerGoal,
         CommandGoal,
         FileGoal,
         Goal,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         RequestGoal,
         UnchangedFilesGoal,
         UnchangedRecordsGoal,
+        ValueGoal,
     )
 
 __all__ = ["GoalResult", "check_goals"]
@@ -59,6 +61,7 @@ async def check_goals(world: World, *, at: WorldRef | None = None) -> list[GoalR
 
 async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
     from agentworld_sim.scenario import (
+        AnswerGoal,
         CommandGoal,
         FileGoal,
         NothingElseGoal,
@@ -66,6 +69,7 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         RecordGoal,
         RequestGoal,
         UnchangedFilesGoal,
+        ValueGoal,
     )
 
     if isinstance(goal, CommandGoal):
@@ -79,6 +83,12 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         told = " ".join(f"{name} {canonical_json(value)}" for name, value in condition.items())
         title = f"{goal.record}: {told}"
         reason = await _record_problem(world, goal, at)
+    elif isinstance(goal, AnswerGoal):
+        title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
+        reason = await _answer_problem(world, goal, at)
+    elif isinstance(goal, ValueGoal):
+        title = f"answer: {goal.answer}"
+        reason = _value_problem(goal, await _answer(world, at))
     elif isinstance(goal, RequestGoal):
         told = " ".join(f"{name}={value!r}" for name, value in goal.fields.items())
         title = f"{goal.method} {goal.request} {told}".rstrip()
@@ -87,7 +97,9 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         title = f"the page {goal.page}" + (f" contains {goal.contains!r}" if goal.contains else "")
         reason = await _page_problem(world, goal, at)
     elif isinstance(goal, NothingElseGoal):
-        title = "nothing else changed" + (f" besides {', '.join(goal.besides)}" if goal.besides else "")
+        title = "nothing else changed" + (
+            f" besides {', '.join(goal.besides)}" if goal.besides else ""
+        )
         reason = await _else_changed(world, goal, at)
     else:
         title = f"{goal.unchanged}: unchanged"
@@ -130,6 +142,36 @@ async def _record_problem(world: World, goal: RecordGoal, at: WorldRef) -> str:
     return ""
 
 
+async def _answer_problem(world: World, goal: AnswerGoal, at: WorldRef) -> str:
+    from agentworld_sim.fiction.answer_scores import score_answer
+
+    text = await _answer(world, at)
+    if text is None:
+        return "no answer was handed in"
+    score = score_answer(goal.gold(), text)
+    if score.success or score.item_f1 >= goal.at_least:
+        return ""
+    return score.note or f"its items have an F1 of {score.item_f1:.3f}, its rows {score.row_f1:.3f}"
+
+
+async def _answer(world: World, at: WorldRef) -> str | None:
+    from agentworld_sim.engines.toolkits.answer import ANSWER
+
+    return (await world.state(at)).values.get(ANSWER)
+
+
+def _value_problem(goal: ValueGoal, text: str | None) -> str:
+    if text is None:
+        return "no answer was handed in"
+    if isinstance(goal.answer, str):
+        said, right = (" ".join(one.split()).rstrip(".").lower() for one in (text, goal.answer))
+        met = said == right
+    else:
+        numbers = re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+        met = len(numbers) == 1 and float(numbers[0]) == goal.answer
+    return "" if met else f"the answer was {_short(text)}"
+
+
 async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRef) -> str:
     table, besides = goal.unchanged, goal.besides
     if (
@@ -153,7 +195,7 @@ async def _request_problem(world: World, goal: RequestGoal, at: WorldRef) -> str
 
     noted = noted_requests((await world.state(at)).values, goal.site)
     path = SitePath(goal.request)
-    there = [one for one in noted if path.match(urlsplit(one["url"]).path)]
+    there = [one for one in noted if path.match(urlsplit(str(one["url"])).path)]
     if not there:
         return "no form was accepted there"
     for one in there:
@@ -200,7 +242,12 @@ async def _else_changed(world: World, goal: NothingElseGoal, at: WorldRef) -> st
             if any(one.deleted is not None and _has(before, one.deleted) for one in own):
                 continue
         else:
-            free = {name for one in own if one.changed and _has(before, one.where) for name in one.changed}
+            free = {
+                name
+                for one in own
+                if one.changed and _has(before, one.where)
+                for name in one.changed
+            }
             names = {name for name in {**before, **after} if before.get(name) != after.get(name)}
             if all(name in free or f"{change.table}.{name}" in goal.besides for name in names):
                 continue
@@ -224,11 +271,9 @@ def _below(path: str, folder: str) -> bool:
 
 
 def _has(record: Mapping[str, Any] | None, fields: Mapping[str, Any] | None) -> bool:
-    """Whether a record has these values; `true` is not 1, and 1 is 1.0."""
+    """Whether a record has these values; `true` is not 1, 1 is 1.0, and a field that is not there is null."""
     return record is not None and all(
-        name in record
-        and record[name] == value
-        and isinstance(record[name], bool) == isinstance(value, bool)
+        record.get(name) == value and isinstance(record.get(name), bool) == isinstance(value, bool)
         for name, value in (fields or {}).items()
     )
 

@@ -13,6 +13,7 @@ MODULES = (
     "world",
     "controls",
     "table",
+    "search",
     "relational",
     "graphs",
     "pytest_suite",

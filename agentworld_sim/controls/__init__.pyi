@@ -2,8 +2,10 @@ from .adversarial_text import AdversarialText as AdversarialText
 from .changed_schema import ChangedSchema as ChangedSchema
 from .clock_skew import ClockSkew as ClockSkew
 from .connection_cut import ConnectionCut as ConnectionCut
+from .contradiction import Contradiction as Contradiction
 from .control_list import control_kinds as control_kinds
 from .disk_full import DiskFull as DiskFull
+from .duplicate_results import DuplicateResults as DuplicateResults
 from .duplicated_write import DuplicatedWrite as DuplicatedWrite
 from .expired_token import ExpiredToken as ExpiredToken
 from .fault import Fault as Fault
@@ -12,9 +14,12 @@ from .incomplete_result import IncompleteResult as IncompleteResult
 from .intermittent_error import IntermittentError as IntermittentError
 from .locked_account import LockedAccount as LockedAccount
 from .lost_write import LostWrite as LostWrite
+from .noise import Noise as Noise
 from .out_of_order import OutOfOrder as OutOfOrder
+from .outdated_page import OutdatedPage as OutdatedPage
 from .pagination import Pagination as Pagination
 from .partial_batch import PartialBatch as PartialBatch
+from .paywall import Paywall as Paywall
 from .permission_denied import PermissionDenied as PermissionDenied
 from .quota import Quota as Quota
 from .rate_limit import RateLimit as RateLimit
@@ -31,6 +36,7 @@ from .selective_control import (
 )
 from .server_error import ServerError as ServerError
 from .slow_answer import SlowAnswer as SlowAnswer
+from .spam_results import SpamResults as SpamResults
 from .stale_read import StaleRead as StaleRead
 from .timeout import Timeout as Timeout
 from .truncated_result import TruncatedResult as TruncatedResult

@@ -21,13 +21,15 @@ from agentworld_sim.types.turns import Observation
 QUADRANTS = {
     "explicit transient": "Fault ServerError IntermittentError Timeout RateLimit ConnectionCut ExpiredToken",
     "explicit permanent": (
-        "PermissionDenied Quota DiskFull VanishedTool ChangedSchema ReadOnly LockedAccount"
+        "PermissionDenied Quota DiskFull VanishedTool ChangedSchema ReadOnly LockedAccount Paywall"
     ),
     "implicit transient": (
         "StaleRead DuplicatedWrite LostWrite PartialBatch TruncatedResult OutOfOrder SlowAnswer ClockSkew"
+        " Noise DuplicateResults SpamResults"
     ),
     "implicit permanent": (
-        "WrongUnit WithheldField WrongValue WrongEncoding Pagination IncompleteResult HiddenFact AdversarialText"
+        "WrongUnit WithheldField WrongValue WrongEncoding Pagination IncompleteResult Contradiction OutdatedPage"
+        " HiddenFact AdversarialText"
     ),
 }
 """The kinds of this library by whether the agent is told that something went wrong, and whether it passes. There is a

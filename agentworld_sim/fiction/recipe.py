@@ -12,7 +12,7 @@ under both."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FictionRecipe:
-    """The same recipe gives the same world, on any machine."""
+    """The same recipe gives the same world, on any machine; with real names, under the same release of Faker."""
 
     family: str
     seed: int = 0

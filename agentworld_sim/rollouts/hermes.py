@@ -36,10 +36,15 @@ class MalformedCall:
     """What the policy is told of it."""
 
 
+def without_thinking(text: str) -> str:
+    """What of a turn is said to others."""
+    thought = _THINKING_END.match(text)
+    return text[thought.end() :] if thought else _THINKING.split(text, maxsplit=1)[0]
+
+
 def parse_calls(text: str) -> list[ToolCall | MalformedCall]:
     """The calls of a turn, in order. What is said in thinking is no call."""
-    thought = _THINKING_END.match(text)
-    said = text[thought.end() :] if thought else _THINKING.split(text, maxsplit=1)[0]
+    said = without_thinking(text)
     if CLOSE in said and OPEN not in said:
         return [MalformedCall(f"Error: {CLOSE} without {OPEN} before it. {_step()}")]
     return [_call(found[1], closed=found[0].endswith(CLOSE)) for found in _CALL.finditer(said)]

@@ -7,9 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from agentworld_sim.episode import offered_tools, remove_world, unknown_tool, wrong_arguments
+from agentworld_sim.episode import (
+    hand_in,
+    offered_tools,
+    remove_world,
+    unknown_tool,
+    wrong_arguments,
+)
 from agentworld_sim.errors import ArgumentsError, UnknownToolError
-from agentworld_sim.rollouts.hermes import MalformedCall, parse_calls, tool_objects
+from agentworld_sim.rollouts.hermes import (
+    MalformedCall,
+    parse_calls,
+    tool_objects,
+    without_thinking,
+)
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
@@ -41,7 +52,7 @@ class WorldTask:
     """Implements `Task`. The world is made once; every rollout plays in a fork of it.
 
     A turn with calls is answered with one message of the role `tool` for each, in order. A turn without
-    a call ends the rollout.
+    a call ends the rollout, and is the agent's answer where the world takes answers.
     """
 
     def __init__(
@@ -141,6 +152,8 @@ class WorldEnvironment:
 
     async def answer(self, text: str) -> EnvironmentReply:
         calls = parse_calls(text)
+        if not calls:
+            await hand_in(self.world, without_thinking(text))
         messages: list[Message] = []
         invalid = 0
         for call in calls:

@@ -1,4 +1,5 @@
 from ._content import (
+    AnswerGoal as AnswerGoal,
     Base64File as Base64File,
     CommandGoal as CommandGoal,
     CopiedFile as CopiedFile,
@@ -14,6 +15,8 @@ from ._content import (
     TextFile as TextFile,
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
+    ValueGoal as ValueGoal,
+    withheld_values as withheld_values,
 )
 from ._control_files import (
     read_controls as read_controls,
@@ -22,6 +25,10 @@ from ._control_files import (
 from ._instruction import (
     CompiledInstruction as CompiledInstruction,
     compile_instruction as compile_instruction,
+)
+from ._internet import (
+    FictionSpec as FictionSpec,
+    PageSpec as PageSpec,
 )
 from ._profiles import (
     ControlProfile as ControlProfile,
@@ -48,6 +55,12 @@ from ._sections import (
     ToolObject as ToolObject,
     UserSpec as UserSpec,
     control_schema as control_schema,
+)
+from .site_tasks import (
+    NearMiss as NearMiss,
+    SiteTask as SiteTask,
+    SiteTasks as SiteTasks,
+    site_tasks as site_tasks,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,

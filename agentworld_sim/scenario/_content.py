@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, cast
 
 from pydantic import (
@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from agentworld_sim.errors import nearest
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.fiction.answer_scores import CellMetric, GoldTable, Metric, Preprocess
 from agentworld_sim.scenario._types import (
     AbsolutePath,
     Account,
@@ -218,6 +219,85 @@ class UnchangedRecordsGoal(Strict):
     """Fields of records that may differ: they have them at the start or now."""
 
 
+class MetricSpec(Strict):
+    """How the cells of a column are compared."""
+
+    metric: Metric
+    """How."""
+    criterion: Annotated[float, Field(ge=0)] = 0.0
+    """For `number_near`: how far an answer may be, as a share of the right value."""
+    preprocess: Annotated[tuple[Preprocess, ...], Field(strict=False)] = ()
+    """What is done to both before."""
+
+
+class AnswerGoal(Strict):
+    """The table that the agent hands in, in Markdown, held against the right one."""
+
+    answer: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+    """The columns of the table."""
+    rows: Annotated[
+        tuple[Annotated[tuple[str | int | float, ...], Field(strict=False)], ...],
+        Field(strict=False, min_length=1),
+    ]
+    """Its rows, each with a value for each column."""
+    unique: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+    """The columns that tell rows apart."""
+    metrics: Mapping[str, MetricSpec] = Field(default_factory=dict[str, MetricSpec])
+    """How the cells of the other columns are compared."""
+    at_least: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """The F1 of the items that the answer must reach."""
+    withheld: bool = True
+    """Whether no result of a search shows the values of columns that are not unique: the agent must open pages."""
+
+    def gold(self) -> GoldTable:
+        """The right table.
+
+        Raises:
+            UsageError: it contradicts itself.
+        """
+        return GoldTable(
+            columns=self.answer,
+            rows=self.rows,
+            unique_columns=self.unique,
+            metrics={name: CellMetric(**dict(one)) for name, one in self.metrics.items()},
+        )
+
+    @model_validator(mode="after")
+    def _check_table(self) -> AnswerGoal:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.answer):
+                message = (
+                    f"found {len(row)} values; allowed: {len(self.answer)}, one for each column."
+                )
+                raise KeyedProblems([(("rows", number), message)])
+        try:
+            self.gold()
+        except UsageError as error:
+            raise KeyedProblems([((), str(error))]) from None
+        return self
+
+
+class ValueGoal(Strict):
+    """The one value that the agent hands in."""
+
+    answer: Annotated[str, Field(min_length=1)] | int | float
+    """A text, where case, spaces and a full stop at the end do not matter; or a number, which is the only one in
+    what was handed in, however it is written: `1,250.00`, `$1250`, `1250 units`."""
+
+
+def withheld_values(goals: Iterable[Strict]) -> list[str | int | float]:
+    """What results of a search must not show, because it is the answer."""
+    values = (
+        value
+        for goal in goals
+        if isinstance(goal, AnswerGoal) and goal.withheld
+        for row in goal.rows
+        for name, value in zip(goal.answer, row, strict=True)
+        if name not in goal.unique
+    )
+    return list(dict.fromkeys(values))
+
+
 class RequestGoal(Strict):
     """A form that a site of the world accepted."""
 
@@ -255,9 +335,11 @@ def _goal_form(value: object) -> str | None:
     if not isinstance(value, dict):
         return next((form for form, kind in GOAL_FORMS.items() if isinstance(value, kind)), None)
     key = next((key for key in GOAL_KEYS if key in value), None)
-    if key != "unchanged":
+    if key not in ("unchanged", "answer"):
         return key and f"<{key} goal>"
     below = cast("dict[str, object]", value)[key]
+    if key == "answer":
+        return "<answer goal>" if isinstance(below, list | tuple) else "<value goal>"
     return f"<unchanged {'files' if str(below).startswith('/') else 'records'} goal>"
 
 
@@ -267,6 +349,8 @@ Goal = Annotated[
     | Annotated[RecordGoal, Tag("<record goal>")]
     | Annotated[UnchangedFilesGoal, Tag("<unchanged files goal>")]
     | Annotated[UnchangedRecordsGoal, Tag("<unchanged records goal>")]
+    | Annotated[AnswerGoal, Tag("<answer goal>")]
+    | Annotated[ValueGoal, Tag("<value goal>")]
     | Annotated[RequestGoal, Tag("<request goal>")]
     | Annotated[PageGoal, Tag("<page goal>")]
     | Annotated[NothingElseGoal, Tag("<nothing_else goal>")],
@@ -276,7 +360,16 @@ Goal = Annotated[
 ]
 
 
-GOAL_KEYS = ("file", "command", "record", "unchanged", "request", "page", "nothing_else")
+GOAL_KEYS = (
+    "file",
+    "command",
+    "record",
+    "unchanged",
+    "answer",
+    "request",
+    "page",
+    "nothing_else",
+)
 """The key that says which form a goal is; the first one counts."""
 
 GOAL_FORMS: Mapping[str, type[Strict]] = {
@@ -285,6 +378,8 @@ GOAL_FORMS: Mapping[str, type[Strict]] = {
     "<record goal>": RecordGoal,
     "<unchanged files goal>": UnchangedFilesGoal,
     "<unchanged records goal>": UnchangedRecordsGoal,
+    "<answer goal>": AnswerGoal,
+    "<value goal>": ValueGoal,
     "<request goal>": RequestGoal,
     "<page goal>": PageGoal,
     "<nothing_else goal>": NothingElseGoal,

@@ -28,6 +28,7 @@ from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._internet import Address, FictionSpec, PageSpec
 from agentworld_sim.scenario._sections import (
     AnswerSpec,
     ControlSpec,
@@ -164,6 +165,10 @@ class Scenario(Strict):
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
+    fiction: FictionSpec | None = None
+    """The fictional world whose pages the search tools find."""
+    pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
+    """Pages of its own that the search tools find, by their address."""
     sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
     """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
     the world; `tables` may give them more `records`."""
@@ -339,7 +344,9 @@ class Scenario(Strict):
                         raise ScenarioError(f"{self._source}: two sites have a table {table!r}.")
                     owners[table] = site.site if site else ""
             for name, owner in owners.items():
-                if name in self.tables and self.tables[name] != TableSpec(records=self.tables[name].records):
+                if name in self.tables and self.tables[name] != TableSpec(
+                    records=self.tables[name].records
+                ):
                     raise ScenarioError(
                         f"{self._source}: tables.{name}: the site {owner!r} says what it is. Give it"
                         " `records` alone."
@@ -349,16 +356,14 @@ class Scenario(Strict):
 
     def table_options(self) -> dict[str, Any]:
         """What the table engine takes: what it says of operations and of tables."""
-        tables = {
+        tables = {name: spec.to_table(name) for name, spec in self.tables.items()}
+        for _, site in self.site_uses():
             # Their first records are in the world's first state.
-            name: replace(spec.to_table(name), records=())
-            for _, site in self.site_uses()
-            for name, spec in (site.tables if site else {}).items()
-        }
-        own = {name: spec.to_table(name) for name, spec in self.tables.items() if name not in tables}
+            for name, spec in site.tables.items() if site is not None else ():
+                tables[name] = replace(spec.to_table(name), records=())
         return {
             "operations": {name: spec.to_operation(name) for name, spec in self.operations.items()},
-            "tables": {**tables, **own},
+            "tables": tables,
         }
 
     def canonical(self) -> str:
@@ -381,7 +386,7 @@ class Scenario(Strict):
             else entry.model_dump(mode="json")
             for entry, site in self.site_uses()
         ]
-        for name in ("tables", "operations", "answers", "sites"):
+        for name in ("tables", "operations", "answers", "fiction", "pages", "sites"):
             # A world without any keeps the name it had before there were any.
             if not content[name]:
                 del content[name]

@@ -83,9 +83,7 @@ Statements = Annotated[
     tuple[Sql, ...],
     Field(strict=False),
     BeforeValidator(_statements),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 Queries = Mapping[Name, Sql]
 
@@ -250,6 +248,43 @@ class Site(Strict):
     _source: str = PrivateAttr(default="<site>")
     _text: str = PrivateAttr(default="")
 
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Reads a site's file, and what stands in the folders `templates` and `static` beside it.
+
+        Raises:
+            ScenarioError: it is invalid. The message lists every problem, up to ten.
+        """
+        from agentworld_sim.scenario._document import problems_error, problems_of, read_document
+
+        try:
+            text = _text_in(path)
+            beside = {
+                "templates": dict(_texts_in(path.parent / "templates")),
+                "static": {f"/{name}": held for name, held in _texts_in(path.parent / "static")},
+            }
+        except OSError as error:
+            raise ScenarioError(f"{error.filename} cannot be read: {error.strerror}.") from error
+        document = read_document(text, str(path))
+        value, problems, site = document.value, list(document.problems), None
+        if isinstance(value, dict):
+            own = {part: value.get(part, {}) for part in beside}
+            value = {
+                **value,
+                **{
+                    part: {**beside[part], **said} if isinstance(said, dict) else said
+                    for part, said in own.items()
+                },
+            }
+        try:
+            site = cls.model_validate(value)
+        except ValidationError as error:
+            problems += problems_of(error, document, cls)
+        if site is None or problems:
+            raise problems_error(str(path), problems)
+        site._source, site._text = str(path), text
+        return site
+
     def error_of(self, problems: Problems) -> ScenarioError:
         """One error for all problems, each with its place in the file."""
         from agentworld_sim.scenario._document import Problem, problems_error, read_document
@@ -275,50 +310,17 @@ class Site(Strict):
         return self
 
 
-def read_site(path: Path) -> Site:
-    """Reads a site's file, and what stands in the folders `templates` and `static` beside it.
-
-    Raises:
-        ScenarioError: it is invalid. The message lists every problem, up to ten.
-    """
-    from agentworld_sim.scenario._document import (
-        MAX_BYTES,
-        problems_error,
-        problems_of,
-        read_document,
-        source_text,
-    )
-
-    try:
-        with path.open("rb") as stream:
-            text = source_text(stream.read(MAX_BYTES + 1), str(path))
-        document = read_document(text, str(path))
-        value = document.value
-        if isinstance(value, dict):
-            for part, prefix in (("templates", ""), ("static", "/")):
-                beside = {prefix + name: held for name, held in _texts_in(path.parent / part)}
-                own = value.get(part, {})
-                value = {**value, part: {**beside, **own} if isinstance(own, dict) else own}
-        site = Site.model_validate(value)
-    except OSError as error:
-        raise ScenarioError(f"{error.filename} cannot be read: {error.strerror}.") from error
-    except ValidationError as error:
-        problems = [*document.problems, *problems_of(error, document, Site)]
-        raise problems_error(str(path), problems) from error
-    if document.problems:
-        raise problems_error(str(path), document.problems)
-    site._source, site._text = str(path), text
-    return site
-
-
 def _texts_in(folder: Path) -> Iterable[tuple[str, str]]:
-    from agentworld_sim.scenario._document import MAX_BYTES, source_text
-
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if file.is_file() and not file.is_symlink():
-            with file.open("rb") as stream:
-                text = source_text(stream.read(MAX_BYTES + 1), str(file))
-            yield file.relative_to(folder).as_posix(), text
+            yield file.relative_to(folder).as_posix(), _text_in(file)
+
+
+def _text_in(file: Path) -> str:
+    from agentworld_sim.scenario._document import MAX_BYTES, source_text
+
+    with file.open("rb") as stream:
+        return source_text(stream.read(MAX_BYTES + 1), str(file))
 
 
 def shipped_sites() -> dict[str, Path]:
@@ -336,8 +338,10 @@ def shipped_site(name: str) -> Site:
     known = shipped_sites()
     if name not in known:
         listed = ", ".join([ADMIN, *known])
-        raise UsageError(f"there is no site {name!r}.{nearest(name, [ADMIN, *known])} Sites: {listed}.")
-    return read_site(known[name])
+        raise UsageError(
+            f"there is no site {name!r}.{nearest(name, [ADMIN, *known])} Sites: {listed}."
+        )
+    return Site.load(known[name])
 
 
 class SiteEntry(Strict):
@@ -384,7 +388,7 @@ class SiteEntry(Strict):
                     f"the site {self.file!r} is beside the scenario's file, and it was read from none."
                     " Load the scenario from its file, or write the site under `definition`."
                 )
-            site = read_site(base / self.file)
+            site = Site.load(base / self.file)
         else:
             site = self.definition or shipped_site(self.site or "")
         if self.hosts is None:
@@ -411,7 +415,6 @@ __all__ = [
     "Site",
     "SiteEntry",
     "SiteUse",
-    "read_site",
     "shipped_site",
     "shipped_sites",
 ]

@@ -27,7 +27,8 @@ def admin_site(tables: Iterable[Table], hosts: tuple[str, ...] | None = None) ->
     known = [table for table in tables if columns_of(table)]
     listed = [{"name": table.name, "title": _title(table.name)} for table in known]
     counts = " UNION ALL ".join(
-        f"SELECT '{table.name}' AS name, count(*) AS count FROM {quote(table.name)}" for table in known
+        f"SELECT '{table.name}' AS name, count(*) AS count FROM {quote(table.name)}"
+        for table in known
     )
     front = {"get": "/", "page": "front.html", "rows": {"counts": counts or "SELECT 1 WHERE 0"}}
     routes = [front | {"data": {"tables": listed}}]
@@ -72,7 +73,9 @@ def _routes(table: Table, tables: list[dict[str, str]]) -> list[dict[str, Any]]:
         f" CASE WHEN :o = '-{field['name']}' THEN {quote(field['field'])} END DESC"
         for field in fields
     )
-    searched = " OR ".join(f"instr(lower(CAST({quote(name)} AS TEXT)), lower(:q))" for name in columns)
+    searched = " OR ".join(
+        f"instr(lower(CAST({quote(name)} AS TEXT)), lower(:q))" for name in columns
+    )
     kept = "".join(
         f" AND (:{one['name']} = '' OR CAST({quote(one['field'])} AS TEXT) = :{one['name']})"
         for one in filters
@@ -97,11 +100,17 @@ def _routes(table: Table, tables: list[dict[str, str]]) -> list[dict[str, Any]]:
     form = {one["name"]: _rule(one) for one in fields}
     values = [_value(one) for one in fields]
     named_columns = ", ".join(map(quote, columns))
-    pairs = ", ".join(f"{quote(one['field'])} = {value}" for one, value in zip(fields, values, strict=True))
+    pairs = ", ".join(
+        f"{quote(one['field'])} = {value}" for one, value in zip(fields, values, strict=True)
+    )
     changing = {**about, "title": "Change", "adding": False}
     return [
         listing,
-        {"get": f"{root}/add", "data": {**about, "title": "Add", "adding": True, "record": {}}, "page": "change.html"},
+        {
+            "get": f"{root}/add",
+            "data": {**about, "title": "Add", "adding": True, "record": {}},
+            "page": "change.html",
+        },
         {
             "post": f"{root}/add",
             "form": form,
@@ -137,7 +146,7 @@ def _field(table: Table, name: str) -> dict[str, Any]:
     """What the pages know of a column."""
     declared = table.fields.get(name, {})
     schema = not_null(declared)
-    kinds = set(types_of(schema))
+    kinds = {*types_of(schema)} - {"null"}
     choices = [str(one) for one in schema.get("enum", ()) if one is not None]
     widget = "text"
     if kinds == {"boolean"}:
@@ -159,15 +168,24 @@ def _field(table: Table, name: str) -> dict[str, Any]:
         "title": _title(name),
         "widget": widget,
         "choices": choices,
-        "required": widget != "checkbox" and not is_made and (name in (*table.required, *table.key, *table.scope)),
-        "empty_is_null": is_made or nullable(declared) or bool(kinds) and "string" not in kinds or bool(choices),
+        "required": widget != "checkbox"
+        and not is_made
+        and (name in (*table.required, *table.key, *table.scope)),
+        "empty_is_null": is_made
+        or nullable(declared)
+        or (bool(kinds) and "string" not in kinds)
+        or bool(choices),
         "max": schema.get("maxLength"),
         "whole": kinds == {"integer"},
     }
 
 
 def _rule(field: Mapping[str, Any]) -> dict[str, Any]:
-    rule: dict[str, Any] = {"required": field["required"], "label": field["title"], "name": field["name"]}
+    rule: dict[str, Any] = {
+        "required": field["required"],
+        "label": field["title"],
+        "name": field["name"],
+    }
     if field["widget"] == "number":
         rule["number"] = True
     if field["widget"] == "select":

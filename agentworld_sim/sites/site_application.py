@@ -43,7 +43,7 @@ _JSON = "application/json"
 
 
 @dataclass(slots=True)
-class _Refused(Exception):  # noqa: N818 -- it becomes a page
+class _Refusal(Exception):
     """The request is answered with a status and no page of its own."""
 
     status: int
@@ -94,17 +94,17 @@ class SiteApplication:
         user = self._user
         if self.site.session is not None and (token := cookies.get(self.site.session.cookie)):
             user = state.values.get(f"{self._root}session/{token}", {"user": None})["user"]
-        with self.records.opened(state) as records:
+        with self.records.transaction(state) as records:
             visit = _Visit(request, state, records, user, cookies, {}, [])
             try:
                 response = self._respond(visit)
-            except _Refused as refused:
+            except _Refusal as refusal:
                 visit.changes = {}
-                response = self._error(visit, refused)
+                response = self._error(visit, refusal)
             except UsageError as error:
                 # A statement or a template fails: the site's fault, not the visitor's.
                 visit.changes = self._problem(visit, str(error))
-                response = self._error(visit, _Refused(500))
+                response = self._error(visit, _Refusal(500))
         if request.method == "HEAD":
             response = replace(response, body=b"")
         return response, StateChange(clock_us=state.clock_us, values=visit.changes)
@@ -114,29 +114,31 @@ class SiteApplication:
     def _respond(self, visit: _Visit) -> WebResponse:
         request = visit.request
         if len(request.url) > MAX_URL:
-            raise _Refused(414)
+            raise _Refusal(414)
         if len(request.body) > MAX_BODY:
-            raise _Refused(413)
+            raise _Refusal(413)
         path = urlsplit(request.url).path or "/"
         method = "GET" if request.method == "HEAD" else request.method
         if method == "GET" and (text := self.site.static.get(unquote(path))) is not None:
             kind = mimetypes.guess_type(path)[0] or "text/plain"
-            return WebResponse(body=text.encode(), headers=(("content-type", f"{kind}; charset=utf-8"),))
+            return WebResponse(
+                body=text.encode(), headers=(("content-type", f"{kind}; charset=utf-8"),)
+            )
         found = self.routes.find(method, path)
         if found is None:
             if path == "/favicon.ico":
                 return WebResponse(204, headers=())
             if methods := self.routes.methods(path):
-                raise _Refused(405, headers=(("allow", ", ".join(methods)),))
-            raise _Refused(404)
+                raise _Refusal(405, headers=(("allow", ", ".join(methods)),))
+            raise _Refusal(404)
         route, names = found
         parameters = self._parameters(visit, route, names)
         if route.signed_in and visit.user is None:
             assert self.site.session is not None
-            raise _Refused(302, headers=(("location", self.site.session.login),))
+            raise _Refusal(302, headers=(("location", self.site.session.login),))
         single = self._single_rows(visit, route, parameters)
         if route.allow is not None and not visit.records.value(route.allow, parameters):
-            raise _Refused(403)
+            raise _Refusal(403)
         if route.method == "POST":
             return self._submit(visit, route, names, parameters, single)
         if route.go is not None and (route.json_ is None or visit.wants_html):
@@ -147,13 +149,14 @@ class SiteApplication:
             visit.changes.update(visit.records.changes)
         return self._show(visit, route, names, parameters, FormData(), 200)
 
-    def _parameters(
-        self, visit: _Visit, route: Route, names: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def _parameters(self, visit: _Visit, route: Route, names: Mapping[str, str]) -> dict[str, Any]:
         sent = dict(reversed(visit.request.query))
         moment = datetime.fromtimestamp(visit.state.clock_us / 1e6, UTC)
         return {
-            **{name: sent.get(name, default).replace("\0", "") for name, default in route.query.items()},
+            **{
+                name: sent.get(name, default).replace("\0", "")
+                for name, default in route.query.items()
+            },
             **names,
             "user": visit.user,
             "now": f"{moment:%Y-%m-%dT%H:%M:%SZ}",
@@ -166,7 +169,7 @@ class SiteApplication:
         for name, sql in route.row.items():
             rows = visit.records.rows(sql, parameters)
             if not rows:
-                raise _Refused(404)
+                raise _Refusal(404)
             found[name] = rows[0]
         return found
 
@@ -182,7 +185,7 @@ class SiteApplication:
         try:
             sent = sent_fields(visit.request)
         except (ValueError, RecursionError, LookupError) as error:
-            raise _Refused(400, str(error)) from None
+            raise _Refusal(400, str(error)) from None
         values = {name: "" for name in rules}
         values |= {name: text for name, text in reversed(sent) if name in rules}
         for name in (name for name, rule in rules.items() if rule.many):
@@ -249,7 +252,9 @@ class SiteApplication:
             try:
                 location = address(go, context)
             except (KeyError, TypeError) as error:
-                raise TemplateFailure(f"`go: {go}` of {route.pattern}: there is no {error}") from None
+                raise TemplateFailure(
+                    f"`go: {go}` of {route.pattern}: there is no {error}"
+                ) from None
         if route.flash is not None:
             try:
                 text = quote(str(filled_json(route.flash, context)), safe="")
@@ -272,7 +277,7 @@ class SiteApplication:
         """The page of the form once more, with what was typed and what is wrong with it."""
         found = self.routes.find("GET", urlsplit(visit.request.url).path or "/")
         if found is None or found[0].page is None or not visit.wants_html:
-            raise _Refused(422, " ".join(dict.fromkeys(errors.values())))
+            raise _Refusal(422, " ".join(dict.fromkeys(errors.values())))
         parameters = self._parameters(visit, found[0], found[1])
         return self._show(visit, found[0], names, parameters, FormData(values, errors), 422)
 
@@ -289,7 +294,9 @@ class SiteApplication:
         context: dict[str, Any] = {**parameters, **self._single_rows(visit, route, parameters)}
         for name, sql in route.rows.items():
             if name in route.pages:
-                context[name], context["pages"] = self._page_of(visit, sql, route.pages[name], parameters)
+                context[name], context["pages"] = self._page_of(
+                    visit, sql, route.pages[name], parameters
+                )
             else:
                 context[name] = records.rows(sql, parameters)
         if route.json_ is not None:
@@ -344,24 +351,31 @@ class SiteApplication:
             headers.append(("set-cookie", f"{_FLASH}=; path=/; max-age=0"))
         return WebResponse(status, text.encode("utf-8", "replace"), tuple(headers))
 
-    def _error(self, visit: _Visit, refused: _Refused) -> WebResponse:
-        status, visit.headers = refused.status, list(refused.headers)
+    def _error(self, visit: _Visit, refusal: _Refusal) -> WebResponse:
+        status, visit.headers = refusal.status, list(refusal.headers)
         phrase = status_text(status)
         if not visit.wants_html and _JSON in (visit.request.header("accept") or ""):
-            body = json.dumps({"error": refused.message or phrase})
+            body = json.dumps({"error": refusal.message or phrase})
             return WebResponse(status, body.encode(), (("content-type", _JSON), *visit.headers))
         if _ERROR_PAGE in self.site.templates and status not in (302, 414):
-            about = {"user": visit.user, "now": "", "form": FormData(), "data": {}}
-            about |= self._parameters(visit, self.site.routes[0].model_copy(update={"query": {}}), {})
+            about: dict[str, Any] = {"user": visit.user, "now": "", "form": FormData(), "data": {}}
+            about |= self._parameters(
+                visit, self.site.routes[0].model_copy(update={"query": {}}), {}
+            )
             try:
                 return self._page(
-                    visit, _ERROR_PAGE, {**about, "status": status, "message": refused.message or phrase}, status
+                    visit,
+                    _ERROR_PAGE,
+                    {**about, "status": status, "message": refusal.message or phrase},
+                    status,
                 )
             except UsageError as error:
                 visit.changes.update(self._problem(visit, str(error)))
-        said = escape(refused.message or phrase)
+        said = escape(refusal.message or phrase)
         page = f"<!doctype html><html lang=en><title>{status} {phrase}</title><h1>{phrase}</h1><p>{said}</p></html>"
-        return WebResponse(status, page.encode(), (("content-type", "text/html; charset=utf-8"), *visit.headers))
+        return WebResponse(
+            status, page.encode(), (("content-type", "text/html; charset=utf-8"), *visit.headers)
+        )
 
     def _problem(self, visit: _Visit, message: str) -> dict[str, Any]:
         """Keeps what failed, once for each reason."""
@@ -378,7 +392,8 @@ def noted_requests(values: Mapping[str, Any], site: str | None = None) -> list[M
     found = [
         (path.rpartition("/")[2], one)
         for path, one in values.items()
-        if path.startswith(ROOT if site is None else f"{ROOT}{site}/") and path.split("/")[2] == "request"
+        if path.startswith(ROOT if site is None else f"{ROOT}{site}/")
+        and path.split("/")[2] == "request"
     ]
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
@@ -386,6 +401,3 @@ def noted_requests(values: Mapping[str, Any], site: str | None = None) -> list[M
 def _cookies(request: WebRequest) -> dict[str, str]:
     pairs = (one.partition("=") for one in (request.header("cookie") or "").split(";"))
     return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-

@@ -96,10 +96,20 @@ def first_records(scenario: Scenario) -> Mapping[str, Any]:
     """
     values: dict[str, Any] = {}
     tables: dict[str, Table] = scenario.table_options()["tables"]
-    for _, site in scenario.site_uses():
+    owned = {name for _, site in scenario.site_uses() if site for name in site.tables}
+    for entry, site in scenario.site_uses():
         if site is None:
+            # It shows tables that no site owns too; otherwise they begin when a tool first touches them.
+            for name in {*(entry.tables or tables)} - owned - {"*"}:
+                held = initial_records(
+                    Plan(tables=tables),
+                    tables[name],
+                    seed=scenario.seed,
+                    clock_us=scenario.clock_us,
+                )
+                values |= initial_values(tables[name], held)
             continue
-        added = _started(site, scenario.seed, scenario.clock_us)
+        added = _start_records(site, scenario.seed, scenario.clock_us)
         for name, spec in site.tables.items():
             own = [*spec.records, *added.get(name, ())]
             key = spec.key or ("id",)
@@ -119,7 +129,9 @@ def _values_of(
         for name, value in record.items():
             problem = schema_problem(table.fields[name], value) if name in table.fields else None
             if problem is not None:
-                raise ScenarioError(f"{site.site}: a record of {table.name!r}: {name!r}: {problem}.")
+                raise ScenarioError(
+                    f"{site.site}: a record of {table.name!r}: {name!r}: {problem}."
+                )
     whole = replace(table, records=tuple(records), generate=table.generate or 0)
     try:
         held = initial_records(
@@ -130,7 +142,7 @@ def _values_of(
     return initial_values(whole, held)
 
 
-def _started(site: Site, seed: int, clock_us: int) -> Mapping[str, list[Mapping[str, Any]]]:
+def _start_records(site: Site, seed: int, clock_us: int) -> Mapping[str, list[Mapping[str, Any]]]:
     if site.start is None:
         return {}
     return _records_written(site.start, tuple(sorted(site.templates.items())), seed, clock_us)

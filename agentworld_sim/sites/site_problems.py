@@ -34,11 +34,13 @@ def site_problems(application: SiteApplication) -> Problems:
     found: Problems = []
     needs = TemplateNeeds(application.templates)
     state = WorldState(files=FileTree({}), clock_us=0, seed=0)
-    with application.records.opened(state) as records:
+    with application.records.transaction(state) as records:
         for number, route in enumerate(application.site.routes):
             place: Key = ("routes", number)
             found += [((*place, *key), text) for key, text in _statement_problems(route, records)]
-            found += [((*place, *key), text) for key, text in _page_problems(application, route, needs)]
+            found += [
+                ((*place, *key), text) for key, text in _page_problems(application, route, needs)
+            ]
             if route.go is not None and route.go != "back":
                 link = PLACEHOLDER.sub("\0", route.go).partition("?")[0]
                 if (problem := _link_problem(application, "GET", link)) is not None:
@@ -81,7 +83,10 @@ def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
     if route.allow is not None:
         look(("allow",), f"SELECT ({route.allow}\n)", before)
     for field, rule in route.form.items():
-        found += [(("form", field, *key), text) for key, text in _rule_problems(rule, route, records, given)]
+        found += [
+            (("form", field, *key), text)
+            for key, text in _rule_problems(rule, route, records, given)
+        ]
     for message, sql in route.refuse.items():
         look(("refuse", message), sql, given)
     for number, sql in enumerate(route.do):
@@ -119,7 +124,10 @@ def _page_problems(
         for template, variable in sorted(needs.of(route.page)):
             if variable not in names | _KNOWN:
                 hint = nearest(variable, names | _KNOWN)
-                yield ("page",), f"the template {template!r} uses {variable!r}, which nothing gives.{hint}"
+                yield (
+                    ("page",),
+                    f"the template {template!r} uses {variable!r}, which nothing gives.{hint}",
+                )
     except UsageError as error:
         yield ("page",), str(error)
 

@@ -28,7 +28,7 @@ class SiteRecords:
         self._free = deque([RecordDatabase(self.tables, record_key)])
 
     @contextmanager
-    def opened(self, state: WorldState) -> Generator[SiteTransaction]:
+    def transaction(self, state: WorldState) -> Generator[SiteTransaction]:
         """The records as they are in a state. What is written is in `changes`, and nowhere else."""
         try:
             database = self._free.pop()

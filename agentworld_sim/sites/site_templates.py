@@ -106,10 +106,12 @@ class SiteTemplates:
             lstrip_blocks=True,
             cache_size=len(templates) + 1,
         )
-        environment.globals = {"_tick": _spend, "_text": _text, "range": _range}
-        environment.filters = {name: _limited(FILTERS[name]) for name in _FILTERS}
+        environment.globals.clear()
+        known: Any = environment.globals
+        known |= {"_tick": _spend, "_text": _text, "range": _range}
+        environment.filters = {name: _with_limits(FILTERS[name]) for name in _FILTERS}
         own = {"ago": _ago, "paragraphs": _paragraphs, "segment": _segment, "slug": slug}
-        environment.filters |= {name: _limited(run) for name, run in own.items()}
+        environment.filters |= {name: _with_limits(run) for name, run in own.items()}
 
     @property
     def known(self) -> set[str]:
@@ -126,7 +128,7 @@ class SiteTemplates:
             source, _, _ = cast("Any", self._environment.loader).get_source(self._environment, name)
             self._environment.get_template(name)
             return self._environment.parse(source, name)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- a file that is not there too
             raise _failure(name, error) from None
 
     def render(self, name: str, context: Mapping[str, Any]) -> str:
@@ -143,8 +145,7 @@ class SiteTemplates:
                 size += len(part)
                 parts.append(_limit(part, size))
             return "".join(parts)
-        except Exception as error:
-            # Whatever a template does wrong is the site's fault, and the page fails as on a server.
+        except Exception as error:  # noqa: BLE001 -- whatever a template does wrong, the page fails
             raise _failure(name, error) from None
         finally:
             _work.reset(held)
@@ -173,11 +174,9 @@ def _limit(text: Any, size: int | None = None) -> Any:
 def _text(*parts: object) -> str:
     """What `~` gives."""
     _spend()
-    texts = [part if hasattr(part, "__html__") else str(part) for part in parts]
+    texts: list[Any] = [part if hasattr(part, "__html__") else str(part) for part in parts]
     _limit("", sum(len(str(part)) for part in texts))
-    if any(hasattr(part, "__html__") for part in texts):
-        return Markup("").join(texts)
-    return "".join(cast("list[str]", texts))
+    return ("" if all(type(part) is str for part in texts) else Markup("")).join(texts)
 
 
 def _range(*bounds: int) -> range:
@@ -186,19 +185,22 @@ def _range(*bounds: int) -> range:
     return found
 
 
-def _limited(run: Callable[..., Any]) -> Callable[..., Any]:
+def _with_limits(run: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run)
-    def run_limited(*given: Any, **named: Any) -> Any:
-        _spend(1 + sum(len(one) // 100 for one in given if isinstance(one, str | list | dict)))
+    def run_with_limits(*given: Any, **named: Any) -> Any:
+        sized = [cast("Any", one) for one in given if isinstance(one, str | list | dict)]
+        _spend(1 + sum(len(one) // 100 for one in sized))
         return _limit(run(*given, **named))
 
-    return run_limited
+    return run_with_limits
 
 
 def _join_by_call(tree: nodes.Node) -> None:
     """Has `~` done by a function that knows the limits."""
     for field, held in tree.iter_fields():
-        for place, child in enumerate(cast("list[Any]", held) if isinstance(held, list) else [held]):
+        for place, child in enumerate(
+            cast("list[Any]", held) if isinstance(held, list) else [held]
+        ):
             if not isinstance(child, nodes.Node):
                 continue
             _join_by_call(child)
@@ -226,13 +228,19 @@ def _paragraphs(text: object) -> Markup:
     """What people wrote: a blank line begins a paragraph."""
     parts = re.split(r"\n\s*\n", str(text).replace("\r\n", "\n").strip())
     lines = ("<br>".join(escape(line) for line in part.split("\n")) for part in parts)
-    return Markup("\n".join(f"<p>{line}</p>" for line in lines))  # noqa: S704 -- it is escaped
+    return Markup("\n".join(f"<p>{line}</p>" for line in lines))
 
 
 def _ago(moment: object, now: object) -> str:
     """A moment (ISO 8601, UTC) as people say it at the moment `now`."""
     passed = _seconds(str(now)) - _seconds(str(moment))
-    for length, name in ((365 * _DAY, "year"), (30 * _DAY, "month"), (_DAY, "day"), (3600, "hour"), (60, "minute")):
+    for length, name in (
+        (365 * _DAY, "year"),
+        (30 * _DAY, "month"),
+        (_DAY, "day"),
+        (3600, "hour"),
+        (60, "minute"),
+    ):
         if passed >= length:
             count = int(passed // length)
             return f"{count} {name}{'s' * (count > 1)} ago"

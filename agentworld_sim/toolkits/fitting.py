@@ -27,10 +27,13 @@ _PART = re.compile(
 )
 """One argument in a `binds_to`."""
 
+_COMMA = re.compile(r",(?![^\[]*\])(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)")
+"""One that stands in no JSON list and no JSON text."""
+
 
 def plain_name(tool: ToolSpec) -> str:
     """A tool's name without that of the server before it, as `SERVER__TOOL` has it."""
-    return tool.name.rpartition("__")[2] if tool.domain == "mcp" else tool.name
+    return tool.name.rpartition("__")[2] if tool.domain in ("mcp", "search") else tool.name
 
 
 def binding_id(binds_to: str) -> str:
@@ -167,7 +170,7 @@ def _mapping(binds_to: str) -> tuple[Names, Mapping[str, Any]]:
     _, bracket, inside = binds_to.partition("(")
     names: dict[str, str | None] = {}
     constants: dict[str, Any] = {}
-    for part in inside.removesuffix(")").split(",") if bracket else ():
+    for part in _COMMA.split(inside.removesuffix(")")) if bracket else ():
         found = _PART.fullmatch(part) if inside.endswith(")") else None
         own, name = found.group("own", "name") if found else (None, None)
         name = name or (found and found["left_out"])

@@ -28,7 +28,7 @@ class KnownTool:
     input_schema: Mapping[str, Any]
     """The schema the real tool publishes, in our words."""
     engine: str
-    """The name of the engine that answers it: `shell`, `toolkits`, `web`."""
+    """The name of the engine that answers it: `shell`, `toolkits`, `web`, `search`."""
     operation: str
     """What computes one call, in the form that its engine takes; arguments fit `input_schema`."""
     output_schema: Mapping[str, Any] | None = None
@@ -44,6 +44,8 @@ class KnownTool:
     """Whether it may take long enough to be computed in a thread; the shell decides for itself."""
     of_server: bool = False
     """Whether an MCP server offers it, although its domain is another."""
+    distinctive: tuple[str, ...] = ()
+    """Arguments that tell it from others of an ordinary name (`search`, `fetch`), although calls may leave them out."""
 
     @property
     def toolkit(self) -> str:

@@ -21,6 +21,8 @@ from agentworld_sim.toolkits import (
     model_context_protocol,
     plain,
     playwright,
+    search_services,
+    web_search,
 )
 from agentworld_sim.toolkits.fitting import (
     arguments_of,
@@ -54,9 +56,12 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "sqlite": model_context_protocol.SQLITE_TOOLS,
     "time": model_context_protocol.TIME_TOOLS,
     "common": plain.COMMON_TOOLS,
+    "answer": plain.ANSWER_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
     "playwright-mcp": playwright.TOOLS,
     "playwright-mcp-ref": playwright.REF_TOOLS,
+    "search": web_search.TOOLS,
+    **search_services.TOOLKITS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
 
@@ -145,7 +150,9 @@ def _best_fit(tool: ToolSpec) -> KnownTool | None:
     fitting = [
         known
         for known in _by_name().get(plain_name(tool), ())
-        if _may_be(tool, known) and schema_fits(tool.input_schema, known.input_schema)
+        if _may_be(tool, known)
+        and schema_fits(tool.input_schema, known.input_schema)
+        and properties(tool.input_schema).keys() >= {*known.distinctive}
     ]
     return min(fitting, key=lambda known: _distance(tool, known), default=None)
 

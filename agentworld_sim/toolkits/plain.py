@@ -34,6 +34,13 @@ _common = ToolkitMaker(
     for_agents=False,
 )
 
+_answer = ToolkitMaker(
+    toolkit="answer",
+    domain="mcp",
+    operations="agentworld_sim.engines.toolkits.answer",
+    engine="toolkits",
+)
+
 _KEYSTROKES = objects("keystrokes duration?:number")
 _COMMAND = {**STRING, "description": "Any bash text."}
 _WORDS = {**STRINGS, "description": "`$0`, `$1`, …"}
@@ -79,4 +86,8 @@ COMMON_TOOLS: tuple[KnownTool, ...] = (
     _common("now", "Tells the date and the time.", ""),
     _common("today", "Tells the date.", ""),
     _common("think", "Notes a thought.", "thought"),
+)
+
+ANSWER_TOOLS: tuple[KnownTool, ...] = (
+    _answer("submit_answer", "Submits the final answer. The last one counts.", "answer"),
 )

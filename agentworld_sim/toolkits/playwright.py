@@ -21,8 +21,15 @@ UNCOMPUTED = frozenset(
 )
 """What is imagined or refused: programs and pictures."""
 
-_newer = ToolkitMaker(toolkit=NEWER, domain="web", operations="web", engine="web", of_server=True)
-_older = ToolkitMaker(toolkit=OLDER, domain="web", operations="web", engine="web", of_server=True)
+_COMMON: Mapping[str, Any] = {
+    "domain": "web",
+    "operations": "agentworld_sim.engines.web.playwright_answers",
+    "engine": "web",
+    "failing": "failing",
+    "of_server": True,
+}
+_newer = ToolkitMaker(toolkit=NEWER, **_COMMON)
+_older = ToolkitMaker(toolkit=OLDER, **_COMMON)
 _KINDS = "type:textbox,checkbox,radio,combobox,slider"
 _LEVEL = "level:error,warning,info,debug"
 _SEVERAL = {"type": "object", "additionalProperties": STRING}

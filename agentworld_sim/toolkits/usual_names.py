@@ -13,7 +13,8 @@ _FOLDER = "dir_path path directory directory_path dir folder_path"
 _TEXT = "text content contents file_text data"
 _FROM = "source_path source src from_path old_path"
 _TO = "destination_path destination dest dst to_path new_path"
-_QUERY = "query sql statement sql_query"
+_SQL = "query sql statement sql_query"
+_SEARCH = "query q search_query search_term keywords question"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ USUAL_NAMES: tuple[UsualNames, ...] = (
         names="run_sql execute_sql query_sql sql_query sql query_database query_db db_query"
         " database_query sql_db_query",
         binding="sqlite/sql_db_query",
-        arguments={"query": _QUERY},
+        arguments={"query": _SQL},
     ),
     UsualNames(
         names="get_current_time current_time get_time now time_now get_current_datetime current_datetime"
@@ -109,6 +110,23 @@ USUAL_NAMES: tuple[UsualNames, ...] = (
         names="get_current_date current_date get_date get_today today",
         binding="common/today",
         arguments={},
+    ),
+    UsualNames(
+        names="web_search search_web search_the_web search_internet google_search search_google bing_search"
+        " online_search web_search_tool",
+        binding="search/web_search",
+        arguments={"query": _SEARCH},
+    ),
+    UsualNames(
+        names="internet_search",
+        binding="tavily/tavily_search",
+        arguments={"query": _SEARCH},
+    ),
+    UsualNames(
+        names="visit_webpage visit_page read_page read_webpage read_url fetch_url fetch_page fetch_webpage get_page"
+        " get_webpage open_url open_page scrape_url scrape_page scrape_website web_fetch",
+        binding="search/web_extractor",
+        arguments={"url": "url link page_url address"},
     ),
     UsualNames(
         names="think think_tool",

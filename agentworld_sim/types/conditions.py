@@ -33,6 +33,9 @@ class Conditions:
     """The same, and nothing can be read there."""
     offline: bool = False
     """Whether no other machine can be reached."""
+    web: tuple[Mapping[str, Any], ...] = ()
+    """What is wrong with search results and pages, as `agentworld_sim.engines.search.web_dirt` reads it; the search engine
+    obeys it."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Conditions:

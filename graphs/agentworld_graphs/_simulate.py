@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Unpack, cast
 
@@ -35,7 +37,7 @@ from agentworld_graphs._world_handle import (
     handle_of,
     world_of,
 )
-from agentworld_graphs.langchain_tool_specs import bind
+from agentworld_graphs.langchain_tool_specs import bind, gives_objects
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -72,6 +74,7 @@ class SimulatedTool(StructuredTool):
     _start: WorldRef = PrivateAttr()
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
     _shown: frozenset[str] | None = PrivateAttr(default=None)
+    _gives_objects: bool = PrivateAttr(default=False)
     _refusal: AgentworldError | None = PrivateAttr(default=None)
     _runtime: Runtime | None = PrivateAttr(default=None)
 
@@ -97,6 +100,7 @@ class SimulatedTool(StructuredTool):
         made._start = start or world.ref
         made._real_injected = real._injected_args_keys
         made._shown = _visible_arguments(real)
+        made._gives_objects = gives_objects(real)
         made._refusal = refusal
         return made
 
@@ -210,6 +214,10 @@ class SimulatedTool(StructuredTool):
             return self._failure_message(answered.observation.text, call, answered)
         artifact = {"structured_content": answered.observation.structured}
         content = self._message(answered.observation.text, call, answered, artifact)
+        if self._gives_objects and not call.id:
+            # Who calls the tool without an agent reads what it returns, and no message.
+            with suppress(ValueError):
+                content = json.loads(content)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
     def _failure_message(self, text: str, call: ToolCall, answered: CallAnswer | None) -> Any:

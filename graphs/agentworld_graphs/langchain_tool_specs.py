@@ -8,8 +8,10 @@ that runs at the model's provider reaches a tool node, so none of those is simul
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast, get_args, get_origin
 
@@ -20,6 +22,7 @@ from pydantic import BaseModel
 from agentworld_graphs._world_handle import handle_of
 from agentworld_sim import AccessRefused, ToolSpec, World
 from agentworld_sim.supports_world import HoldsWorld
+from agentworld_sim.toolkits import known_tool
 from agentworld_sim.toolkits.tool_specs import with_domain
 
 
@@ -33,8 +36,9 @@ def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:
     """
     # With its Command a well-known tool says no more than its answer does.
     commands = binds_to is None and steers(real)
+    spec = spec_of(real, binds_to=binds_to)
     try:
-        handle_of(world).bind(spec_of(real, binds_to=binds_to), well_known=commands)
+        bound = handle_of(world).bind(spec, well_known=commands)
     except AccessRefused as error:
         if not commands:
             raise
@@ -42,6 +46,8 @@ def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:
             f"{real.name!r} may return a Command, with which it steers the graph, and no answer of a"
             f" world does that. If it does nothing else, let it run. Otherwise: {error}"
         ) from error
+    if binds_to is None and (settings := _settings(real, bound)):
+        world.add_tools([replace(spec, binds_to=f"{bound.binds_to}({settings})")])
 
 
 def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
@@ -53,6 +59,21 @@ def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
             input_schema=_schema(real),
             binds_to=binds_to,
         )
+    )
+
+
+def _settings(real: BaseTool, bound: ToolSpec) -> str:
+    """What the tool's object was made with, as far as the well-known tool knows it that the tool was bound to, in the
+    form of a `binds_to`."""
+    known = known_tool(bound.binds_to)
+    if known is None or known.id != bound.binds_to:
+        return ""
+    own = type(real).model_fields.keys() - BaseTool.model_fields.keys()
+    values = {name: getattr(real, name) for name in known.input_schema["properties"] if name in own}
+    return ", ".join(
+        f"{name}:={json.dumps(value)}"
+        for name, value in values.items()
+        if isinstance(value, str | int | list)
     )
 
 
@@ -120,9 +141,24 @@ def _works_in(function: Any, world: World) -> bool:
 
 def steers(tool: BaseTool) -> bool:
     """Whether a tool says that it may return a `Command`, with which it steers the graph it is part of."""
+    return any(map(_may_be_command, _annotations_of_return(tool)))
+
+
+def gives_objects(tool: BaseTool) -> bool:
+    """Whether a tool says that it returns an object or a list, which becomes JSON text in a message only."""
+    return any(
+        bool(_OBJECT.match(one)) if isinstance(one, str) else (get_origin(one) or one) in _OBJECTS
+        for one in _annotations_of_return(tool)
+    )
+
+
+_OBJECT = re.compile(r"(?:typing\.)?(?:dict|list)\b", re.IGNORECASE)
+_OBJECTS = (dict, list)
+
+
+def _annotations_of_return(tool: BaseTool) -> list[Any]:
     functions = [getattr(tool, name, None) for name in ("func", "coroutine", "_run", "_arun")]
-    told = [getattr(function, "__annotations__", {}).get("return") for function in functions]
-    return any(map(_may_be_command, told))
+    return [getattr(function, "__annotations__", {}).get("return") for function in functions]
 
 
 def _may_be_command(told: Any) -> bool:

@@ -248,7 +248,7 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (
             ["qqq"],
             2,
-            "There are: bench, controls, demo, doctor, evidence, mcp, prompt, proxy, serve, shell, train, version, world.",
+            "There are: bench, controls, demo, doctor, evidence, fiction, mcp, prompt, proxy, serve, shell, train, version, world.",
         ),
         (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
         (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from agentworld_sim import Answer, Control, Observation, Scenario, ToolCall
-from agentworld_sim.controls import Next, StepContext
+from agentworld_sim.controls import Next, StepContext, control_kinds
 from agentworld_sim.controls.control_list import BUILTIN_KINDS
 from agentworld_sim.scenario import declared_controls
 from agentworld_sim.testing import check_control
 from tests.controls.controls_page import PAGE, document
+from tests.controls.lamp_pages import SEARCH_CALLS, SEARCH_SCENARIO, search_engine
 from tests.controls.records import (
     ENGINE,
     ITEMS,
@@ -35,6 +36,10 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "wrong-value": {"fields": ["price"]},
     "hidden-fact": {"fact": "swordfish"},
     "adversarial-text": {"pack": "instructions"},
+    "noise": {"start": 1, "end": 1},
+    "contradiction": {"share": 1},
+    "outdated-page": {"share": 1},
+    "paywall": {"share": 1, "characters": 40},
     "rate-limit": {"limit": 2},
     "quota": {"limit": 2},
 }
@@ -56,12 +61,25 @@ def of_kind(kind: str, **selectors: Any) -> Control:
     return declared_controls([written])[0]
 
 
-@pytest.mark.parametrize("kind", BUILTIN_KINDS)
+WEB_KINDS = [
+    kind for kind in BUILTIN_KINDS if getattr(control_kinds.get(kind), "only_in", ()) == ("search",)
+]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BUILTIN_KINDS if kind not in WEB_KINDS])
 async def test_a_kind_decides_by_the_step_alone(kind: str) -> None:
     control = of_kind(kind)
     turns = await check_control(control, CALLS, scenario=records_scenario(), engines=[ENGINE])
     assert any("control/c" in turn.change.values for turn in turns)
     assert control.describe() or kind == "fault"
+
+
+@pytest.mark.parametrize("kind", WEB_KINDS)
+async def test_a_kind_decides_by_the_step_alone_on_the_web(kind: str) -> None:
+    turns = await check_control(
+        of_kind(kind), SEARCH_CALLS, scenario=SEARCH_SCENARIO, engines=[search_engine()]
+    )
+    assert any("control/c" in turn.change.values for turn in turns)
 
 
 async def test_chance_is_of_the_step_too() -> None:

@@ -13,7 +13,7 @@ from langgraph_sdk import get_client
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from tests.langgraph_dev.server import ROOT, DevServer, serve
 
-GRAPHS = ("react", "predict_then_act", "rehearse", "red_team")
+GRAPHS = ("react", "predict_then_act", "rehearse", "research", "red_team")
 START: Any = {"messages": []}
 
 
@@ -48,7 +48,7 @@ def asked(state: Any) -> dict[str, Any]:
     return interrupt["value"]
 
 
-async def test_the_file_of_the_clone_serves_the_four_graphs(client: Any) -> None:
+async def test_the_file_of_the_clone_serves_all_graphs(client: Any) -> None:
     assistants = await client.assistants.search()
     assert sorted(one["graph_id"] for one in assistants) == sorted(GRAPHS)
     assert all(one["description"] for one in assistants)
@@ -132,6 +132,13 @@ async def test_a_person_approves_and_another_refuses_in_a_copy(client: Any) -> N
         "The user refused this call: keep them",
         "Makefile\nREADME.md\ndata\nsrc\ntests\n",
     ]
+
+
+async def test_an_agent_searches_an_internet_that_exists_nowhere(client: Any) -> None:
+    thread = await new_thread(client)
+    await run(client, thread, "research")
+    state = values(await state_of(client, thread))
+    assert [goal["met"] for goal in state["goals"]] == [True]
 
 
 async def test_an_agent_is_tried_in_worlds_that_misbehave(client: Any) -> None:

@@ -44,7 +44,7 @@ def test_a_missing_file_names_its_nearest_sibling_and_what_is_shipped(tmp_path: 
         f"there is no scenario '{tmp_path}/frist.yaml'. Did you mean 'first.yaml' in "
         f"'{tmp_path}'? Shipped scenarios: "
     )
-    assert "failing-test, nginx-logs" in text
+    assert "failing-test, fictional-web, nginx-logs" in text
 
 
 def test_a_misspelt_shipped_name_gets_the_nearest_one() -> None:

@@ -20,7 +20,10 @@ NOTES: dict[str, Any] = {
         "people": {
             "key": "name",
             "fields": {"name": {"type": "string"}, "password": {"type": "string"}},
-            "records": [{"name": "ada", "password": "engine"}, {"name": "bob", "password": "bridge"}],
+            "records": [
+                {"name": "ada", "password": "engine"},
+                {"name": "bob", "password": "bridge"},
+            ],
         },
         "notes": {
             "fields": {
@@ -32,10 +35,20 @@ NOTES: dict[str, Any] = {
                 "kind": {"enum": ["plain", "list"]},
             },
             "records": [
-                {"id": 1, "owner": "ada", "title": "Milk <b>", "pages": 2, "done": False, "kind": "list"}
+                {
+                    "id": 1,
+                    "owner": "ada",
+                    "title": "Milk <b>",
+                    "pages": 2,
+                    "done": False,
+                    "kind": "list",
+                }
             ],
         },
-        "events": {"key": ["note", "what"], "fields": {"note": {"type": "integer"}, "what": {"type": "string"}}},
+        "events": {
+            "key": ["note", "what"],
+            "fields": {"note": {"type": "integer"}, "what": {"type": "string"}},
+        },
     },
     "session": {"cookie": "sid", "login": "/login"},
     "routes": [
@@ -74,7 +87,11 @@ NOTES: dict[str, Any] = {
             "flash": "Saved; it is new.",
             "go": "/note/{new.id}/{new.title:slug}",
         },
-        {"get": "/note/{id:int}/{slug}", "row": {"note": "SELECT * FROM notes WHERE id = :id"}, "page": "note.html"},
+        {
+            "get": "/note/{id:int}/{slug}",
+            "row": {"note": "SELECT * FROM notes WHERE id = :id"},
+            "page": "note.html",
+        },
         {
             "post": "/note/{id:int}/delete",
             "row": {"note": "SELECT * FROM notes WHERE id = :id"},
@@ -82,7 +99,11 @@ NOTES: dict[str, Any] = {
             "do": "DELETE FROM notes WHERE id = :id",
             "go": "/",
         },
-        {"get": "/api/notes", "rows": {"notes": "SELECT id, title FROM notes"}, "json": {"notes": "{notes}"}},
+        {
+            "get": "/api/notes",
+            "rows": {"notes": "SELECT id, title FROM notes"},
+            "json": {"notes": "{notes}"},
+        },
         {"get": "/broken", "page": "broken.html"},
         {"get": "/endless", "page": "endless.html"},
     ],

@@ -10,7 +10,10 @@ from agentworld_sim.goals import check_goals
 
 TITLE = "Which pens do you write your notes with?"
 GOALS: list[dict[str, Any]] = [
-    {"record": "submissions", "added": {"forum": "books", "author": "MarvelsGrantMan136", "title": TITLE}},
+    {
+        "record": "submissions",
+        "added": {"forum": "books", "author": "MarvelsGrantMan136", "title": TITLE},
+    },
     {"record": "submission_votes", "added": {"user": "MarvelsGrantMan136", "choice": 1}},
     {
         "request": "/submit/{forum_name}",
@@ -84,13 +87,15 @@ async def test_goals_refuse_near_misses() -> None:
     browser = await submit_a_question(world, "Which pens?")
     assert await verdicts(world) == [False, True, False, False, False]
     await browser.call("navigate", url="http://forum.test/f/books/1001")
-    assert (await check_goals(world))[3].reason.startswith("the browser shows http://forum.test/f/books/1001")
+    assert (await check_goals(world))[3].reason.startswith(
+        "the browser shows http://forum.test/f/books/1001"
+    )
 
     world = await World.create(forum_scenario(*GOALS))
     await submit_a_question(world)
     browser = Browser(world)
     await browser.click('button "Retract upvote"')
-    assert await verdicts(world) == [True, False, True, False, True]
+    assert await verdicts(world) == [True, False, True, True, True]
     await browser.type('textbox "Comment"', "Mine is green.")
     await browser.click('button "Post"')
     results = await check_goals(world)
@@ -101,7 +106,10 @@ async def test_an_untouched_forum_has_its_records_and_a_fork_has_its_own() -> No
     world = await World.create(forum_scenario())
     fork = await world.fork()
     await submit_a_question(fork)
-    assert [one.table for one in (await fork.diff(fork.root)).records] == ["submission_votes", "submissions"]
+    assert [one.table for one in (await fork.diff(fork.root)).records] == [
+        "submission_votes",
+        "submissions",
+    ]
     assert not (await world.diff(world.root)).records
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from agentworld_sim.engines.web.document import Document, parse_document
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.page import Page, SnapshotRules
 from tests.engines.web.recordings import recorded_snapshots
 from tests.snapshots.chromium import MINIWOB, MODULES, Seen, ask_chromium
-from tests.snapshots.record import record
+from tests.snapshots.record import RULES, record
 
 _REF = re.compile(r" \[ref=\w+\]")
 
@@ -22,11 +22,11 @@ _REF = re.compile(r" \[ref=\w+\]")
 class Likeness:
     """How much of Playwright's snapshots ours say too: nodes without their refs, and whole pages."""
 
-    def __init__(self, folder: Path, seen: Mapping[str, Seen]) -> None:
+    def __init__(self, folder: Path, seen: Mapping[str, Seen], rules: SnapshotRules) -> None:
         self.pages = len(seen)
         self.nodes = self.equal = self.whole = self.with_refs = 0
         for name, one in seen.items():
-            theirs, ours = one["snapshots"][0], _our_snapshot(folder / name, one)
+            theirs, ours = one["snapshots"][0], _our_snapshot(folder / name, one, rules)
             wanted, got = _nodes(theirs), _nodes(ours)
             blocks = SequenceMatcher(None, wanted, got, autojunk=False).get_matching_blocks()
             self.nodes += len(wanted)
@@ -45,7 +45,7 @@ def _nodes(snapshot: str) -> list[str]:
     return [_REF.sub("", line) for line in snapshot.split("\n")]
 
 
-def _our_snapshot(file: Path, seen: Seen) -> str:
+def _our_snapshot(file: Path, seen: Seen, rules: SnapshotRules) -> str:
     html = seen.get("html") or file.read_text(encoding="utf-8", errors="replace")
     document = parse_document(html)
     live = LiveState()
@@ -53,7 +53,7 @@ def _our_snapshot(file: Path, seen: Seen) -> str:
         for name in ("values", "checked", "selected"):
             getattr(live, name).update({int(key): value for key, value in written[name].items()})
         live.focus = written["focus"]
-    return Page(document, live, sheets=dict(_sheets(document, file))).snapshot()
+    return Page(document, live, sheets=dict(_sheets(document, file)), rules=rules).snapshot()
 
 
 def _sheets(document: Document, file: Path) -> Iterator[tuple[str, str]]:
@@ -69,6 +69,7 @@ def show(likeness: Likeness, capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\n{likeness}")
 
 
+@pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize(
     "package",
     [
@@ -79,7 +80,7 @@ def show(likeness: Likeness, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_pages_of_a_package_read_as_in_chromium(
-    package: str, capsys: pytest.CaptureFixture[str]
+    package: str, rules: SnapshotRules, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = MODULES / package
     names = [
@@ -87,7 +88,8 @@ def test_pages_of_a_package_read_as_in_chromium(
         for path in sorted(folder.rglob("*.html"))
         if "node_modules" not in path.relative_to(folder).parts
     ]
-    likeness = Likeness(folder, ask_chromium(folder, {name: [] for name in names}))
+    seen = ask_chromium(folder, {name: [] for name in names}, rules=rules)
+    likeness = Likeness(folder, seen, rules)
     show(likeness, capsys)
     assert likeness.equal >= 0.995 * likeness.nodes
 
@@ -96,7 +98,7 @@ def test_pages_that_programs_made_read_as_in_chromium(capsys: pytest.CaptureFixt
     names = sorted(str(path.relative_to(MINIWOB)) for path in (MINIWOB / "miniwob").glob("*.html"))
     start = "Math.seedrandom && Math.seedrandom(7); core.startEpisodeReal()"
     seen = ask_chromium(MINIWOB, {name: [] for name in names}, scripts=True, before=start)
-    likeness = Likeness(MINIWOB, seen)
+    likeness = Likeness(MINIWOB, seen, "distilled")
     show(likeness, capsys)
     assert likeness.pages == 130
     assert likeness.whole >= 119

@@ -80,6 +80,15 @@ schemas of all tools of a world together decide which are meant. They share the 
 
 """
 
+_SEARCH = """## search, tavily, duckduckgo, brave, google-serper, exa, fetch
+
+Tools that search the web and read pages, on the pages of the scenario ([guide](../guides/search-tools.md)). They bind by
+themselves where it has some; elsewhere a model may imagine what they answer. `max_results` of
+`duckduckgo_results_json`, `max_results` and `include_raw_content` of `tavily/tavily_search` are arguments of the
+tool's object, or of a function of your own.
+
+"""
+
 _SHORT_TABLE = """| binding | tool | arguments |
 |---|---|---|
 """
@@ -111,6 +120,18 @@ _TAIL = """## Where an answer differs from the real tool's
   same database, which is empty at first. The statement that made a table is shown as it was written, not as
   SQLAlchemy would write it.
 - `common/now` is ISO 8601 in UTC, on the world's clock. `common/think` says `Thought recorded.`
+- `answer/submit_answer` says `Answer submitted.`; a goal `answer:` reads what was handed in.
+- Search tools answer as `langchain-tavily` 0.2.18, `langchain-community` 0.4.2, `langchain-exa` 1.1, `tavily-mcp`
+  0.2.22, `duckduckgo-mcp-server` 0.7, `@brave/brave-search-mcp-server` 2.1, `exa-mcp-server` 3.4 and `mcp-server-fetch`
+  2026.10 write what their services find. Computed: the number of results, `include_domains` and `exclude_domains`,
+  `time_range`, `freshness`, first and last days (a page without a date fits none), `topic: news`, `exact_match`,
+  `offset`, phrases, `-word` and `site:` in a query. Ignored: country, region and language, depth, pictures, favicons,
+  summaries, goggles, crawl dates, and the choice of passages by a query. The whole text of a page is never part of a search
+  result: `raw_content` is null, and Exa's `Text` is the snippet.
+- A score is that of the rank. A page's `raw` HTML is made from its Markdown. `fetch` reads no `robots.txt`, since no page
+  has one. `fetch_content` says `cache=hit` from the second piece of a page on, and search results show no `ref://`.
+- `tavily_crawl`, `tavily_map`, `tavily_research`, `expand_link`, the other tools of Brave's and Exa's servers and
+  `exa_find_similar_results_json` bind to nothing.
 - `langchain/terminal` prints dash's messages, but its shell understands all of bash.
 """
 
@@ -129,9 +150,11 @@ def document() -> str:
     servers = [one for one in known if one.engine == "toolkits" and one not in common]
     browser = [one for one in known if one.toolkit == "playwright-toolkit"]
     playwright = [one for one in known if one.engine == "web" and one not in browser]
+    search = [one for one in known if one.engine == "search"]
     sections = (
         (_SERVERS, servers),
         (_COMMON, common),
+        (_SEARCH, search),
         (_BROWSER, browser),
         (_PLAYWRIGHT, playwright),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, StepContext
@@ -20,7 +21,7 @@ from agentworld_sim.toolkits import (
 )
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
 
 
@@ -87,33 +88,52 @@ class ToolkitSession:
     """Implements `EngineSession`. It holds nothing: an answer follows from the state alone."""
 
     async def answer(self, context: StepContext) -> Answer:
-        call, tool = context.call, context.tool
-        found = known_tool(tool.binds_to)
-        if found is None:
-            raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
-        if tool.input_schema != found.input_schema:
-            # The user's schema may leave optional what the operation cannot do without.
-            check_arguments(
-                replace(tool, input_schema=found.input_schema),
-                arguments_of(tool.binds_to, call.arguments),
+        def turn(found: KnownTool) -> AbstractContextManager[ServerTurn]:
+            # Two servers of one kind keep apart what they keep.
+            server = context.call.name.rpartition("__")[0]
+            prefix = f"{found.toolkit}{'@' if server else ''}{server}/"
+            kept = ServerValues(context.state.values, prefix)
+            return nullcontext(
+                ServerTurn(kept, context.state.clock_us, context.seed, context.call.name)
             )
-        if found.slow:
-            return await asyncio.to_thread(_compute, found, call, tool, context)
-        return _compute(found, call, tool, context)
+
+        return await answer_known(context, turn)
 
     def close(self) -> None:
         pass
 
 
-def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: StepContext) -> Answer:
-    # Two servers of one kind keep apart what they keep.
-    server = call.name.rpartition("__")[0]
-    kept = ServerValues(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")
-    turn = ServerTurn(kept, context.state.clock_us, context.seed, call.name)
+class KeepsValues(Protocol):
+    """What an operation of a well-known tool works on."""
+
+    @property
+    def kept(self) -> ServerValues: ...
+
+
+async def answer_known(
+    context: StepContext, turn: Callable[[KnownTool], AbstractContextManager[KeepsValues]]
+) -> Answer:
+    """Answers a call of a well-known tool by its operation, which is given what `turn` makes and the arguments.
+
+    Raises:
+        EngineFailure: the tool is no well-known one.
+    """
+    call, tool = context.call, context.tool
+    found = known_tool(tool.binds_to)
+    if found is None:
+        raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
     arguments = arguments_of(tool.binds_to, call.arguments)
-    observation: Observation = resolve_function(found.operation)(turn, arguments)
-    if tool.output_schema is None and observation.structured is not None:
-        # An older release of the same server answers with text alone.
-        observation = replace(observation, structured=None)
-    clock_us = context.state.clock_us + TURN_US
-    return Answer(observation, StateChange(clock_us=clock_us, values=kept.changes))
+    if tool.input_schema != found.input_schema:
+        # The user's schema may leave optional what the operation cannot do without.
+        check_arguments(replace(tool, input_schema=found.input_schema), arguments)
+
+    def compute() -> Answer:
+        with turn(found) as given:
+            observation: Observation = resolve_function(found.operation)(given, arguments)
+        if tool.output_schema is None and observation.structured is not None:
+            # An older release of the same server answers with text alone.
+            observation = replace(observation, structured=None)
+        clock_us = context.state.clock_us + TURN_US
+        return Answer(observation, StateChange(clock_us=clock_us, values=given.kept.changes))
+
+    return await asyncio.to_thread(compute) if found.slow else compute()

@@ -28,3 +28,8 @@ class AccessibilityNode:
     children: tuple[AccessibilityNode | str, ...] = ()
     written: tuple[tuple[int, bool, bool, int], str] | None = field(default=None, repr=False)
     """Its lines, and where they were written for."""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it would not be missed: not in focus, without properties, not marked as hidden."""
+        return not (self.active or self.properties or self.marked_hidden)

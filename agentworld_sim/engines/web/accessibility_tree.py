@@ -66,10 +66,10 @@ class AccessibilityTree:
         self._owner_of = {
             owned.index: owner for owner, elements in self._owned.items() for owned in elements
         }
-        self._focus = -1
+        self._focus = 0
         self._depth = 0
 
-    def build(self, root: Element, focus: Element | None, depth: int = 0) -> tuple[Part, ...]:
+    def build(self, root: Element, focus: Element, depth: int = 0) -> tuple[Part, ...]:
         """The tree from an element on.
 
         Args:
@@ -77,12 +77,10 @@ class AccessibilityTree:
             focus: The element in focus.
             depth: Levels that will be shown; all if 0.
         """
-        focus_number = -1 if focus is None else focus.index
-        if focus_number != self._focus:
-            for number in (focus_number, self._focus):
-                if number >= 0:
-                    self.forget(self.document.elements[number])
-            self._focus = focus_number
+        if focus.index != self._focus:
+            self.forget(focus)
+            self.forget(self.document.elements[self._focus])
+            self._focus = focus.index
         self._states.begin()
         kept, self._depth = self._pieces, depth
         if depth:
@@ -288,13 +286,7 @@ class AccessibilityTree:
             child = node.children[0]
             if not isinstance(child, str) and _is_text_only(child):
                 node.children = child.children
-        if (
-            above.name
-            and is_generic
-            and not node.active
-            and not node.properties
-            and not node.marked_hidden
-        ):
+        if above.name and is_generic and node.is_bare:
             text = node.name
             if text:
                 text = "" if node.children else text
@@ -318,15 +310,9 @@ def _is_wrapper(node: AccessibilityNode) -> bool:
 
 
 def _is_text_only(node: AccessibilityNode) -> bool:
-    return (
-        node.role == "generic"
-        and not node.name
-        and not node.active
-        and not node.properties
-        and not node.marked_hidden
-        and len(node.children) == 1
-        and isinstance(node.children[0], str)
-    )
+    children = node.children
+    is_text = len(children) == 1 and isinstance(children[0], str)
+    return is_text and node.role == "generic" and not node.name and node.is_bare
 
 
 def _owned_elements(document: Document) -> Mapping[int, Sequence[Element]]:

@@ -162,8 +162,11 @@ class Boxes:
             if self._room[child.index]:
                 if own.get("float") not in FLOATS or self._holds_floats(element, style, declared):
                     return True
-            elif fills and shown.display.startswith("inline-") and shown.rendered:
-                return True  # a line with a box in it is as high as a text
+            elif shown.display.startswith("inline-") and shown.rendered:
+                # A line with a box in it is as high as a text, and some boxes have margins of their own.
+                has_margin = child.tag == "input" and child.type in ("checkbox", "radio")
+                if fills or (has_margin and not _is_zero(own.get("margin"))):
+                    return True
             elif shown.display == "contents" and self._content_takes_room(child, shown, own, fills):
                 return True
         return any(self._pseudo_takes_room(element, kind) for kind in ("before", "after"))

@@ -264,7 +264,7 @@ def _is_labelable(element: Element) -> bool:
     return element.tag in _LABELABLE and element.type != "hidden"
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def parse_document(html: str) -> Document:
     """The tree of a page; any text is one. The same text gives the same document."""
     return Document(html)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agentworld_sim.engines.web.document import Document, Element
@@ -19,18 +19,29 @@ _NTH = 10_000
 _MOST = 6
 _LONGEST = 80
 _SHORT = 30
+_NAMED = ("button", "form", "fieldset", "input", "output", "select", "textarea")
 _INTERACTIVE = ("button", "select", "input", "a")
 _HAS_TEXT = re.compile(r"(?P<css>.*):has-text\((?P<text>\"(?:\\.|[^\"])*\"|'(?:\\.|[^'])*')\)\s*")
 _VISIBLE_ONLY = re.compile(r"\s*>>\s*visible=(?:1|true)\s*$")
+_PLAIN_CLASS = re.compile(r"-?[a-zA-Z_][\w-]*", re.ASCII)
 _PLAIN_ID = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]+")
+
+
+Find = Callable[[], list[Element]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    score: int
+    scores: tuple[int, ...]
+    """Of its parts; the least is the best."""
     code: str
-    elements: list[Element]
-    is_text: bool
+    find: Find
+    is_text: bool = False
+
+    @property
+    def score(self) -> int:
+        """Earlier parts weigh more."""
+        return sum(one * (len(self.scores) - at) for at, one in enumerate(self.scores))
 
 
 def js_string(text: str, quote: str = "'") -> str:
@@ -60,6 +71,7 @@ class Locators:
     def __init__(self, document: Document, tree: Page) -> None:
         self._document, self._tree = document, tree
         self._elements_of: dict[str, list[Element]] = {}
+        self._parents: dict[tuple[int, bool], _Candidate | None] = {}
 
     def of(self, element: Element) -> str:
         """The locator of an element, `getByRole('button', { name: 'Send' })`."""
@@ -72,145 +84,165 @@ class Locators:
             )
             element = next(around, element)
         found = self._best(element, no_text=False, nested=False)
-        return (
-            f"locator({js_string(_path(self._document, element))})" if found is None else found[1]
-        )
+        path = js_string(_path(self._document, element))
+        return f"locator({path})" if found is None else found.code
 
     def visible_text(self, text: str) -> list[Element]:
         """The visible elements that `getByText` finds."""
         return [one for one in self._with_text(text, False) if self._tree.is_visible(one)]
 
-    def _best(self, element: Element, *, no_text: bool, nested: bool) -> tuple[int, str] | None:
-        if element.tag in ("html", "body"):
-            return 530, f"locator('{element.tag}')"
-        best: tuple[int, str] | None = None
-        candidates = [
-            one for one in self._candidates(element, nested) if not (no_text and one.is_text)
-        ]
+    def _best(self, element: Element, *, no_text: bool, nested: bool) -> _Candidate | None:
+        best: list[_Candidate] = []
+        candidates = self._candidates(element, nested)
         for one in sorted(candidates, key=lambda one: one.score):
-            if element not in one.elements:
+            found = [] if no_text and one.is_text else one.find()
+            if element not in found:
                 continue
-            if len(one.elements) == 1:
-                return min(best or (1 << 31, ""), (one.score, one.code))
-            at = one.elements.index(element)
+            if len(found) == 1:
+                best.append(one)
+                break
+            at = found.index(element)
             if at >= _MOST:
                 continue
-            best = min(best or (1 << 31, ""), (one.score + _NTH, one.code + _nth(at)))
+            best.append(_nth_of(one, at))
             for parent in () if nested else list(element.chain())[1:]:
-                inside = [
-                    other
-                    for other in one.elements
-                    if parent in other.chain() and other is not parent
-                ]
-                if len(inside) > 1:
+                inside = [other for other in found if parent.index < other.index <= parent.last]
+                place = inside.index(element)
+                if len(inside) >= _MOST or (place == at and len(inside) > 1):
                     continue
-                above = self._best(parent, no_text=one.is_text, nested=True)
+                above = self._parent_best(parent, one.is_text)
                 if above is not None:
-                    best = min(best, (2 * above[0] + one.score, f"{above[1]}.{one.code}"))
-        return best
+                    last = None if len(inside) == 1 else place
+                    scores = (*above.scores, *one.scores)
+                    joined = _Candidate(scores, f"{above.code}.{one.code}", one.find)
+                    best.append(joined if last is None else _nth_of(joined, last))
+        return min(best, key=lambda one: one.score, default=None)
+
+    def _parent_best(self, parent: Element, no_text: bool) -> _Candidate | None:
+        key = (parent.index, no_text)
+        if key not in self._parents:
+            self._parents[key] = self._best(parent, no_text=no_text, nested=True)
+        return self._parents[key]
 
     def _candidates(self, element: Element, nested: bool) -> Iterator[_Candidate]:
-        role, tag, name = self._tree.role_of(element), element.tag, element.get("name")
+        tag, role = element.tag, self._tree.role_of(element)
         role = "" if role == "generic" else role
-        for label in self._labels(element):
-            yield from self._texts(140, "getByLabel({})", label, self._with_label)
-        if tag in ("input", "textarea") and element.get("placeholder"):
-            yield from self._texts(
-                120,
-                "getByPlaceholder({})",
-                element.get("placeholder"),
-                self._attribute("placeholder"),
-            )
-        if _PLAIN_ID.fullmatch(element.get("id")):
-            css = f"#{element.get('id')}"
-            yield _Candidate(500, f"locator('{css}')", self._document.select(css), is_text=False)
-        if role:
-            yield _Candidate(510, f"getByRole('{role}')", self._of_role(role), is_text=False)
-        if name and tag in ("button", "form", "fieldset", "input", "output", "select", "textarea"):
-            css = f"{tag}[name={json.dumps(name)}]"
-            yield _Candidate(
-                520, f"locator({js_string(css)})", self._attribute("name")(name, True), False
-            )
-        same = [one for one in self._document.elements if one.tag == tag]
-        yield _Candidate(530, f"locator('{tag}')", same, is_text=False)
+        yield from self._plain(element, role)
         if tag == "select":
             return
         if title := element.get("title"):
-            yield self._exact(200, "getByTitle({})", title, self._attribute("title"))
-        if tag in ("img", "input", "area") and element.get("alt"):
-            yield from self._texts(
-                160, "getByAltText({})", element.get("alt"), self._attribute("alt")
+            yield self._attribute(200, "title", "getByTitle", title, True, is_text=True)
+        if tag in ("img", "input", "area") and (alt := element.get("alt")):
+            yield from self._attributes(160, "alt", "getByAltText", alt, is_text=True)
+        text = self._texts[element]
+        for short, bonus in _alternatives(text) if text and not nested else ():
+            yield self._text(180 - bonus, short, False)
+        if text and len(text) <= _LONGEST and not nested:
+            yield self._text(185, text, True)
+        if text:
+            yield from self._by_inner_text(
+                530, f"locator('{tag}')", self._of_tag(tag), text, nested
             )
-        text = _normal(self._shown_text(element))
-        if text and not nested:
-            if len(text) <= _LONGEST:
-                yield self._exact(180, "getByText({})", text, self._with_text)
-            for alternative, bonus in _alternatives(text):
-                yield self._loose(180 - bonus, "getByText({})", alternative, self._with_text)
-            if len(text) <= _LONGEST:
-                regex = "/^" + re.sub(r"([.*+?^${}()|\[\]\\/])", r"\\\1", text) + "$/"
-                code = f"locator('{tag}').filter({{ hasText: {regex} }})"
-                equal = [one for one in same if _normal(self._shown_text(one)) == text]
-                yield _Candidate(2 * 530 + 250, code, equal, is_text=True)
-        label = self._tree.name_of(element) if role else ""
-        if role and label:
-            code = f"getByRole('{role}', {{ name: {{}} }})"
-            yield from self._texts(
-                100,
-                code,
-                label,
-                lambda text, exact: self._with_name(role, text, exact),
-                len(role) + 9,
-            )
+        name = self._tree.name_of(element).strip() if role else ""
+        if name:
+            yield self._role(105, role, name, True)
+            for short, bonus in _alternatives(name):
+                yield self._role(100 - bonus, role, short, False)
+        elif role:
+            own = f"getByRole('{role}')"
+            yield from self._by_inner_text(510, own, lambda: self._of_role(role), text, nested)
 
-    def _texts(
-        self,
-        score: int,
-        code: str,
-        text: str,
-        find: Callable[[str, bool], list[Element]],
-        more: int = 0,
-    ) -> Iterator[_Candidate]:
-        yield self._exact(score, code, text, find, more)
-        for alternative, bonus in _alternatives(text):
-            yield self._loose(score - bonus, code, alternative, find, more)
+    def _plain(self, element: Element, role: str) -> Iterator[_Candidate]:
+        """What names an element without its texts."""
+        tag, kind = element.tag, element.get("type")
+        if marked := element.get("data-testid"):
+            yield self._attribute(1, "data-testid", "getByTestId", marked, True)
+        if identifier := element.get("id"):
+            yield self._css(500, _id_selector(identifier))
+        if tag in ("input", "textarea") and (text := element.get("placeholder")):
+            yield from self._attributes(120, "placeholder", "getByPlaceholder", text)
+        for label in self._labels(element):
+            yield self._label(145, label, True)
+            for short, bonus in _alternatives(label):
+                yield self._label(140 - bonus, short, False)
+        if role:
+            yield _Candidate((510,), f"getByRole('{role}')", lambda: self._of_role(role))
+        if (name := element.get("name")) and tag in _NAMED:
+            yield self._css(520, f"{tag}[name={json.dumps(name)}]")
+        if kind and tag == "input":
+            yield self._css(520, f"input[type={json.dumps(kind)}]")
+        yield _Candidate((530,), f"locator('{tag}')", self._of_tag(tag))
 
-    def _exact(
-        self,
-        score: int,
-        code: str,
-        text: str,
-        find: Callable[[str, bool], list[Element]],
-        more: int = 0,
-    ) -> _Candidate:
-        joined = code.replace("{} }", "{}, exact: true }")
-        written = js_string(text) if joined != code else f"{js_string(text)}, {{ exact: true }}"
-        elements = find(text, True)
-        return _Candidate(
-            score + 5 + _penalty(text, more),
-            joined.replace("{}", written),
-            elements,
-            is_text=score != 140,
+    def _css(self, score: int, css: str) -> _Candidate:
+        find = lambda: self._document.select(css)
+        return _Candidate((score,), f"locator({js_string(css)})", find)
+
+    def _label(self, score: int, text: str, exact: bool) -> _Candidate:
+        code = f"getByLabel({js_string(text)}{', { exact: true }' if exact else ''})"
+        score += _penalty(len(text) + 3)
+        return _Candidate((score,), code, lambda: self._with_label(text, exact))
+
+    def _text(self, score: int, text: str, exact: bool) -> _Candidate:
+        code = f"getByText({js_string(text)}{', { exact: true }' if exact else ''})"
+        score += _penalty(len(text) + 3)
+        return _Candidate((score,), code, lambda: self._with_text(text, exact), True)
+
+    def _role(self, score: int, role: str, name: str, exact: bool) -> _Candidate:
+        code = (
+            f"getByRole('{role}', {{ name: {js_string(name)}{', exact: true' if exact else ''} }})"
         )
+        score += _penalty(len(role) + len(name) + 10)
+        return _Candidate((score,), code, lambda: self._with_name(role, name, exact), True)
 
-    def _loose(
-        self,
-        score: int,
-        code: str,
-        text: str,
-        find: Callable[[str, bool], list[Element]],
-        more: int = 0,
+    def _attributes(
+        self, score: int, name: str, method: str, value: str, *, is_text: bool = False
+    ) -> Iterator[_Candidate]:
+        yield self._attribute(score, name, method, value, True, is_text=is_text)
+        for short, bonus in _alternatives(value):
+            yield self._attribute(score - bonus, name, method, short, False, is_text=is_text)
+
+    def _attribute(
+        self, score: int, name: str, method: str, value: str, exact: bool, *, is_text: bool = False
     ) -> _Candidate:
-        written = code.replace("{}", js_string(text))
-        is_text = not code.startswith(("getByLabel", "getByPlaceholder"))
-        return _Candidate(score + _penalty(text, more), written, find(text, False), is_text)
+        said = exact and method != "getByTestId"
+        code = f"{method}({js_string(value)}{', { exact: true }' if said else ''})"
+        score += _penalty(len(name) + len(value) + 6) + 5 * exact if score > 1 else 0
+        every = self._document.elements
+        find = lambda: [one for one in every if _fits(one.get(name), value, exact)]
+        return _Candidate((score,), code, find, is_text)
+
+    def _by_inner_text(
+        self, score: int, code: str, find: Find, text: str, nested: bool
+    ) -> Iterator[_Candidate]:
+        """Elements of a kind by the text in them."""
+        for short, bonus in _alternatives(text) if text else ():
+            parts = (score, 180 - bonus + _penalty(len(short) + 3))
+            yield _Candidate(
+                parts,
+                f"{code}.filter({{ hasText: {js_string(short)} }})",
+                lambda short=short: [
+                    one for one in find() if _fits(self._texts[one], short, False)
+                ],
+                True,
+            )
+        if not nested and len(text) <= _LONGEST:
+            regex = "/^" + re.sub(r"([.*+?^${}()|\[\]\\/])", r"\\\1", text) + "$/"
+            yield _Candidate(
+                (score, 250 + _penalty(len(text) + 4)),
+                f"{code}.filter({{ hasText: {regex} }})",
+                lambda: [one for one in find() if self._texts[one] == text],
+                True,
+            )
+
+    def _of_tag(self, tag: str) -> Find:
+        return lambda: [one for one in self._document.elements if one.tag == tag]
 
     def _of_role(self, role: str) -> list[Element]:
         if role not in self._elements_of:
             self._elements_of[role] = [
                 one
                 for one in self._document.elements
-                if self._tree.role_of(one) == role and self._tree.is_visible(one)
+                if self._tree.role_of(one) == role and not self._tree.is_hidden(one)
             ]
         return self._elements_of[role]
 
@@ -218,10 +250,10 @@ class Locators:
         return [one for one in self._of_role(role) if _fits(self._tree.name_of(one), text, exact)]
 
     def _labels(self, element: Element) -> list[str]:
-        found = [_normal(self._shown_text(one)) for one in self._document.labels_of(element)]
+        found = [self._texts[one] for one in self._document.labels_of(element)]
         found.append(_normal(element.get("aria-label")))
         named = self._document.references(element.get("aria-labelledby"))
-        found += [_normal(self._shown_text(one)) for one in named]
+        found += [self._texts[one] for one in named]
         return [one for one in found if one]
 
     def _with_label(self, text: str, exact: bool) -> list[Element]:
@@ -231,53 +263,44 @@ class Locators:
             if any(_fits(label, text, exact) for label in self._labels(one))
         ]
 
-    def _attribute(self, name: str) -> Callable[[str, bool], list[Element]]:
-        return lambda text, exact: [
-            one for one in self._document.elements if text and _fits(one.get(name), text, exact)
-        ]
-
     @cached_property
-    def _all_texts(self) -> dict[Element, str]:
-        found: dict[Element, str] = {}
+    def _texts(self) -> dict[Element, str]:
+        """The text in each element, also what is not shown."""
+        raw: dict[Element, str] = {}
         for element in reversed(self._document.elements):
-            if element.tag in ("script", "style", "noscript"):
-                found[element] = ""
-                continue
-            parts = (one if isinstance(one, str) else found[one] for one in element.children)
-            is_button = element.tag == "input" and element.type in ("submit", "button")
-            found[element] = element.get("value") if is_button else "".join(parts)
-        return found
-
-    def _shown_text(self, element: Element) -> str:
-        return self._all_texts[element]
+            parts = (one if isinstance(one, str) else raw[one] for one in element.children)
+            is_button = element.tag == "input" and element.type in ("submit", "button", "reset")
+            no_text = element.tag in ("script", "style", "noscript", "head", "title")
+            raw[element] = element.get("value") if is_button else "" if no_text else "".join(parts)
+        return {element: _normal(text) for element, text in raw.items()}
 
     def _with_text(self, text: str, exact: bool) -> list[Element]:
         """The innermost elements with a text."""
-        found = {
-            one: one.tag not in ("head", "title", "html") and _fits(_normal(own), text, exact)
-            for one, own in self._all_texts.items()
-        }
         return [
             one
             for one in self._document.elements
-            if found[one] and not any(found[child] for child in one.elements)
+            if one.tag != "html"
+            and _fits(self._texts[one], text, exact)
+            and not any(_fits(self._texts[child], text, exact) for child in one.elements)
         ]
 
 
 def _normal(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(text.replace("\u200b", "").replace("\u00ad", "").split())
 
 
 def _fits(own: str, text: str, exact: bool) -> bool:
     return own == text if exact else text.lower() in own.lower()
 
 
-def _nth(at: int) -> str:
-    return f".nth({at})" if at else ".first()"
+def _nth_of(one: _Candidate, at: int) -> _Candidate:
+    """One of several."""
+    nth = f".nth({at})" if at else ".first()"
+    return replace(one, scores=(*one.scores, _NTH), code=f"{one.code}{nth}")
 
 
-def _penalty(text: str, more: int) -> int:
-    return min(10, (len(text) + more + 4) // 10)
+def _penalty(length: int) -> int:
+    return min(10, length // 10)
 
 
 def _alternatives(text: str) -> list[tuple[str, int]]:
@@ -304,14 +327,26 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _path(document: Document, element: Element) -> str:
-    """The shortest CSS path to an element from below, for what nothing else names."""
+    """A CSS path to an element from below, by ids, classes and places, for what nothing else names."""
     steps: list[str] = []
     for one in element.chain():
         siblings = list(one.parent.elements) if one.parent is not None else [one]
         same = [other for other in siblings if other.tag == one.tag]
         place = "" if same[0] is one else f":nth-child({siblings.index(one) + 1})"
-        is_named = _PLAIN_ID.fullmatch(one.get("id"))
-        steps.insert(0, f"#{one.get('id')}" if is_named else f"{one.tag}{place}")
-        if document.select(" > ".join(steps)) == [element]:
-            break
+        classes = one.get("class").split()
+        classes = classes if all(map(_PLAIN_CLASS.fullmatch, classes)) else []
+        tokens = [_id_selector(one.get("id"))] if one.get("id") else []
+        tokens += [f".{'.'.join(classes[: last + 1])}" for last in range(len(classes))]
+        best = ""
+        for token in (*tokens, f"{one.tag}{place}"):
+            found = document.select(" > ".join([token, *steps]))
+            if found[:1] == [element]:
+                return " > ".join([token, *steps])
+            alone = [other for other in document.select(token) if other.parent is one.parent]
+            best = best or (token if alone == [one] else "")
+        steps.insert(0, best or f"{one.tag}{place}")
     return " > ".join(steps)
+
+
+def _id_selector(name: str) -> str:
+    return f"#{name}" if _PLAIN_ID.fullmatch(name) else f"[id={json.dumps(name)}]"

@@ -69,7 +69,7 @@ class Page:
         return self._kept_tree
 
     @property
-    def focus(self) -> Element | None:
+    def focus(self) -> Element:
         """The element in focus: the body if no other is."""
         if self.live.focus is not None:
             element = self.document.elements[self.live.focus]
@@ -99,6 +99,10 @@ class Page:
     def name_of(self, element: Element) -> str:
         """The accessible name."""
         return self._tree.names.name_of(element).text
+
+    def is_hidden(self, element: Element) -> bool:
+        """Whether it is there for nobody, or not for people who hear the page."""
+        return bool(self._tree.styles.hidden[element.index])
 
     def is_visible(self, element: Element) -> bool:
         """Whether it takes room on the screen."""

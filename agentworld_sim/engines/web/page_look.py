@@ -34,7 +34,7 @@ def look_of(document: Document, sheets: Mapping[str, str], live: LiveState, widt
     return look
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def _look(
     document: Document,
     sheets: tuple[tuple[str, str], ...],

@@ -7,6 +7,7 @@ tests.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from agentworld_sim.engines.web.browser_state import BLANK, TabState
 from agentworld_sim.engines.web.browser_turn import DOWNLOADS, BrowserTurn
 from agentworld_sim.engines.web.document import Element, parse_document
 from agentworld_sim.types.files import normal_path
+from agentworld_sim.types.turns import Observation
 
 _PREVIEWED_CHILDREN = 5
 _PREVIEWED_TEXT = 50
@@ -225,6 +227,11 @@ def error_text(error: str, modal: dict[str, Any] | None = None) -> str:
     """The answer of a tool that failed."""
     lines = [] if modal is None else [modal_line(modal)]
     return _sections_text([("Error", [error], ""), ("Modal state", lines, "")])
+
+
+def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    """A failure that a control makes, in the server's form."""
+    return Observation(text=error_text(f"Error: {error}"), is_error=True)
 
 
 def file_time(clock_us: int) -> str:

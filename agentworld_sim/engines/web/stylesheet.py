@@ -14,7 +14,7 @@ EXTRA = "browser"
 PROPERTIES = frozenset(
     "border border-bottom border-bottom-width border-left border-left-width border-right border-right-width"
     " border-top border-top-width border-width bottom clear content content-visibility cursor display flex"
-    " flex-direction flex-flow flex-grow float height inset left list-style list-style-type max-height max-width"
+    " flex-direction flex-flow flex-grow float height inset left list-style list-style-type margin max-height max-width"
     " min-height min-width overflow padding-bottom padding-left padding-right padding-top pointer-events position"
     " right top transform visibility width".split()
 )

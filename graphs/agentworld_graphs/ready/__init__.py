@@ -8,6 +8,7 @@ meant to be read, and copied from.
 | `react` | an ordinary agent, at work in a simulated world |
 | `predict_then_act` | what each alternative would lead to is tried on forks, before one is chosen |
 | `rehearse` | a destructive call is shown to a person before it happens |
+| `research` | an agent plans, searches a fictional internet, opens pages and collects a table |
 | `red_team` | the same agent again and again, while its world misbehaves |
 
 None needs a key or a network: by default the agent follows a script, and the world computes.

@@ -21,6 +21,7 @@ from langgraph.runtime import Runtime
 
 from agentworld_graphs._interruption import interrupting
 from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of
+from agentworld_sim.episode import hand_in
 from agentworld_sim.goals import check_goals
 
 __all__ = ["build", "graph"]
@@ -46,9 +47,11 @@ class ReactSteps(Steps):
     async def judge(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
         world = await self.who.world(state, Settings.of(runtime))
         with interrupting():
-            results = await check_goals(world, at=state.get("sim_ref"))
+            here = await hand_in(world, state["messages"][-1].text, at=state.get("sim_ref"))
+            results = await check_goals(world, at=here)
         return {
-            "goals": [{"goal": one.goal, "met": one.met, "reason": one.reason} for one in results]
+            "sim_ref": here,
+            "goals": [{"goal": one.goal, "met": one.met, "reason": one.reason} for one in results],
         }
 
 

@@ -1,6 +1,6 @@
 """Records what the real `@playwright/mcp` answers, call by call, on the pages in `actions/`.
 
-python -m tests.engines.web.record_actions CLI ref|target    CLI is the package's `cli.js`; Chromium is /usr/bin/chromium
+python -m tests.engines.web.record_actions CLI ref|target|locators    CLI is the package's `cli.js`; Chromium is /usr/bin/chromium
 
 The recordings are replayed by `test_playwright_recordings.py`. Timestamps and the server's own address are replaced.
 """
@@ -24,6 +24,7 @@ from agentworld_sim.engines.web.requests import WebRequest
 from tests.engines.web.action_site import answer
 
 HERE = Path(__file__).parent / "actions"
+PAGES = Path(__file__).parent / "pages"
 SITE = "http://orders.web.test"
 """As long as the server's own address: texts are cut at a length."""
 
@@ -301,6 +302,29 @@ def newer_calls(do: Callable[..., str]) -> None:
     do("type", target="#q", text="abc")
 
 
+def record_locators(cli: str) -> dict[str, dict[str, str]]:
+    """The locator that Playwright writes for each ref of each page; what lies behind something else has none."""
+    found: dict[str, dict[str, str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--headless", "--isolated", "--no-sandbox", "--timeout-action", "300"]
+        options += ["--executable-path", "/usr/bin/chromium", "--allow-unrestricted-file-access"]
+        server = Server(["node", cli, *options], folder)
+        for page in sorted([*HERE.glob("*.html"), *PAGES.glob("*.html")]):
+            server.call("browser_navigate", {"url": page.as_uri()})
+            shown = server.call("browser_snapshot", {})[0]
+            codes = found[page.stem] = {}
+            for prefix, ref in re.findall(r"\[ref=(f\d+)?(e\d+)\]", shown):
+                text = server.call("browser_hover", {"target": prefix + ref})[0]
+                if code := re.search(r"await page\.(.*)\.hover\(", text):
+                    codes[ref] = code[1]
+        server.close()
+    return found
+
+
 if __name__ == "__main__":
     cli, key = sys.argv[1:]
-    (HERE / f"{key}.md").write_text(record(cli, key), encoding="utf-8")
+    if key == "locators":
+        written = json.dumps(record_locators(cli), ensure_ascii=False, indent=0)
+        (HERE / "locators.json").write_text(written + "\n", encoding="utf-8")
+    else:
+        (HERE / f"{key}.md").write_text(record(cli, key), encoding="utf-8")

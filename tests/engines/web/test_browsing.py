@@ -390,6 +390,15 @@ async def test_keys_walk_and_choose() -> None:
         assert state in shown
 
 
+async def test_a_fault_is_told_in_the_servers_form() -> None:
+    fault = {"name": "down", "kind": "server-error"}
+    about = {"name": "n", "domains": ["web"], "controls": [fault]}
+    engine = WebEngine(None, OneSite(lambda _: page("")))
+    world = await World.create(Scenario.model_validate(about), engines=[engine])
+    world.add_tools(toolkit("playwright-mcp"))
+    assert (await Agent(world).go("/")).startswith("### Error\nError: ")
+
+
 async def test_a_narrow_window_shows_what_is_for_it() -> None:
     html = "<style>@media (max-width: 600px) {h1 {display: none}}</style><h1>Wide</h1><p>Always"
     agent, _ = await browsing(lambda _: page(html))

@@ -120,7 +120,7 @@ def test_what_is_owned_elsewhere_changes_there() -> None:
     page = page_of("<div role=group aria-owns=o></div><p><b id=o><input value=old></b></p>")
     assert page.snapshot().index("old") < page.snapshot().index("paragraph")
     page.set_value(one(page, "input"), "new")
-    assert 'textbox [ref=e3]: new' in page.snapshot()
+    assert "textbox [ref=e3]: new" in page.snapshot()
 
 
 def test_a_selector_that_is_none_is_refused() -> None:

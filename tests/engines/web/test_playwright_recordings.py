@@ -11,10 +11,16 @@ import pytest
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.web import WebEngine
+from agentworld_sim.engines.web.document import parse_document
+from agentworld_sim.engines.web.locators import Locators
+from agentworld_sim.engines.web.page import Page
 from agentworld_sim.toolkits import toolkit
 from tests.engines.web.action_site import ActionInternet
 
 RECORDED = Path(__file__).parent / "actions"
+LOCATORS: dict[str, dict[str, str]] = json.loads(
+    (RECORDED / "locators.json").read_text(encoding="utf-8")
+)
 KITS = {"target": "playwright-mcp", "ref": "playwright-mcp-ref"}
 
 
@@ -37,6 +43,16 @@ async def browsing(key: str) -> World:
     world = await World.create(scenario, engines=[engine])
     world.add_tools(toolkit(KITS[key]))
     return world
+
+
+@pytest.mark.parametrize("name", LOCATORS)
+def test_every_element_is_named_as_playwright_names_it(name: str) -> None:
+    (path,) = RECORDED.parent.glob(f"*/{name}.html")
+    page = Page(parse_document(path.read_text(encoding="utf-8")))
+    page.snapshot()
+    locators = Locators(page.document, page)
+    written = {ref: page.element_of(ref) for ref in LOCATORS[name]}
+    assert {ref: one and locators.of(one) for ref, one in written.items()} == LOCATORS[name]
 
 
 @pytest.mark.parametrize("key", KITS)

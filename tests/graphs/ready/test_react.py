@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs._demo._demo_agent import real_calls
-from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
+from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse, research
 from agentworld_graphs.ready._agent import Agent, model_at, store_of_process, worlds
 from agentworld_sim import World
 from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
@@ -124,7 +124,7 @@ class BrokenModel(ScriptedChatModel):
     _agenerate: Any = _generate
 
 
-@pytest.mark.parametrize("module", [react, predict_then_act, rehearse, red_team])
+@pytest.mark.parametrize("module", [react, predict_then_act, rehearse, research, red_team])
 async def test_a_provider_that_fails_is_not_taken_for_a_failure_of_ours(module: Any) -> None:
     graph = module.build(Agent(chat_model=BrokenModel(script=[])))
     with pytest.raises(ProviderDown):

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+from agentworld_sim.fiction.makes import Make
 
 ColumnType = Literal["text", "integer", "number", "date", "boolean"]
 """What a cell holds: a date is `YYYY-MM-DD`, a boolean 0 or 1."""
+
+FictionKind = Literal["time_shifted", "long_tail", "private", "grounded"]
+"""Why nobody can know the facts by heart: they lie in the future; they are details that nobody repeats; they are
+records of one house; or they only look like those of the real world, with its units and proportions."""
+
+_STRICT: Any = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column of a table."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
 
     name: str
     type: ColumnType
@@ -29,25 +39,36 @@ class Column:
     asks: Mapping[str, str] = field(default_factory=dict[str, str])
     """How a question says a filter on it, as a Jinja text of `value`, by the comparison: `equal`, `at_least`,
     `at_most`: `was founded in {{ value }} or later`. A column without is never filtered by."""
-    make: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """How its values are drawn."""
+    make: Make | None = None
+    """How its values are drawn; none where rows come from elsewhere, or from the table's `given`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One kind of thing, or of event."""
 
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
     name: str
     noun: tuple[str, str]
     """What one of its rows is called, and several: `("maker", "makers")`."""
     columns: tuple[Column, ...]
     key: str = "id"
-    """The column of whole numbers from 1 that other tables refer to."""
+    """The column of whole numbers from 1 that other tables refer to. It is not among `columns`."""
     title: str = ""
     """The column that names a row for people; its values are unique. Empty for rows without a page of their
     own, which stand on the pages of what they refer to."""
     share: float = 1.0
     """Its part of the world's rows, relative to the other tables."""
+    least: int = 2
+    """The fewest rows that it has in a small world."""
+    given: str = ""
+    """A query of the tables before that gives its rows, and a value for each of the columns that it names; at most
+    as many rows as its share are taken. Empty where rows are drawn."""
+    unique: tuple[tuple[str, ...], ...] = ()
+    """Columns whose values together occur once."""
+    checks: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What holds in every row: in words, and as an SQL expression."""
 
     def column(self, name: str) -> Column:
         return next(one for one in self.columns if one.name == name)
@@ -57,19 +78,28 @@ class Table:
 class Rule:
     """What holds in every world of the schema."""
 
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
     says: str
     """The rule in words."""
     none: str
     """A query that gives the rows that break it: it must give none."""
+    table: str = ""
+    """The table of whose rows the query gives the keys: they are drawn again. Empty where drawing does not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FictionSchema:
     """A family of fictional worlds."""
 
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
     name: str
     about: str
     """One sentence: what the worlds are about."""
+    kind: FictionKind = "grounded"
+    today: str = "2026-03-02"
+    """The day on which the world's pages are read; nothing is later but what is planned."""
     tables: tuple[Table, ...]
     """Each after those that it refers to."""
     rules: tuple[Rule, ...] = ()

@@ -1,0 +1,1 @@
+"""What is made out of worlds in numbers: sets of fictional worlds with their questions, ready for training."""
