@@ -173,3 +173,26 @@ def test_opening_a_mail_reads_it_and_asking_for_its_head_does_not() -> None:
         assert visitor.state.values["tables/messages/131"]["record"]["read"] is read
 
 
+
+
+def test_the_tracker_refuses_as_such_sites_do() -> None:
+    guest = Visitor(scenario_of("tracker"))
+    issue = "/harbor/dock-planner/-/issues/18"
+    assert guest.get(f"{issue}/edit").header("location") == "/users/sign_in"
+    assert guest.get(issue).status == 200
+    assert guest.get("/harbor/dock-planner/-/issues/41").status == 404, "it is confidential"
+    wrong = guest.post("/users/sign_in", {"user[login]": "colm", "user[password]": "wrong"})
+    assert (wrong.status, "Invalid login or password." in wrong.text) == (422, True)
+    right = {"user[login]": "colm", "user[password]": "test1234"}
+    assert guest.post("/users/sign_in", right).status == 302
+    assert guest.get("/lantern/route-board").status == 200
+    assert guest.post(f"{issue}/close", {}).status == 403
+    mira = Visitor(scenario_of({"site": "tracker", "user": "mira"}))
+    assert mira.get("/lantern/route-board").status == 404
+    assert mira.post("/orchard/seed-catalog/-/merge_requests/4/approve", {}).status == 403
+    dates = {"milestone[start_date]": "2026-02-01", "milestone[due_date]": "2026-01-01"}
+    again = mira.post("/harbor/dock-planner/-/milestones/new", {"milestone[title]": "2.0", **dates})
+    assert (again.status, "Due date must be greater than start date." in again.text) == (422, True)
+    assert 'value="2.0"' in again.text
+    draft = mira.post("/harbor/dock-planner/-/merge_requests/8/merge", {})
+    assert draft.status == 422
