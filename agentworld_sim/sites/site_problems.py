@@ -68,7 +68,9 @@ def _run(key: Key, run: Callable[[], object]) -> Problems:
 def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
     names = [found[1] for found in PLACEHOLDER.finditer(route.pattern)]
     before: dict[str, Any] = {**dict.fromkeys([*names, *route.query], ""), "user": None, "now": ""}
-    fields = {parameter_name(field, rule): "[]" if rule.many else "" for field, rule in route.form.items()}
+    fields = {
+        parameter_name(field, rule): "[]" if rule.many else "" for field, rule in route.form.items()
+    }
     given = {**before, **fields}
     found: Problems = []
 
