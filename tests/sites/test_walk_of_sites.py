@@ -27,10 +27,32 @@ SIGNED_IN: dict[str, tuple[str, Before]] = {
         ],
     ),
     "mail": ("nora.quill@postlane.test", []),
+    "tracker": ("mira", [("/harbor/tide-tables/-/merge_requests/6/approve", {})]),
 }
 LAST = {
     "shop": ["/sales/order/view/order_id/1020/", "/checkout/payment/"],
     "mail": ["/folder/spam"],
+    "tracker": [
+        "/harbor/tide-tables/-/merge_requests/6",
+        "/dashboard/todos?state=done",
+        *(
+            f"/harbor/dock-planner/{one}"
+            for one in (
+                "-/issues/1",
+                "-/issues/43",
+                "-/labels",
+                "-/labels/22/edit",
+                "-/merge_requests/3",
+                "-/merge_requests/4",
+                "-/milestones/22",
+                "-/milestones/23",
+                "-/project_members",
+                "-/wikis",
+                "-/wikis/how-we-work",
+                "edit",
+            )
+        ),
+    ],
 }
 """Pages that no link leads to, or that have forms which others of their kind lack."""
 UNSEEN = {
@@ -44,6 +66,11 @@ UNSEEN = {
         "/customer/account/create/",
     },
     "mail": {"/compose", "/settings/folders/{id:int}", "/settings/labels/{id:int}", "/login"},
+    "tracker": {
+        "/users/sign_in",
+        "/{namespace}/{project}/-/issues",
+        "/{namespace}/{project}/-/issues/{iid:int}",
+    },
 }
 FILLED = {
     "email": "someone@far.test",
@@ -222,3 +249,26 @@ def test_opening_a_mail_reads_it_and_asking_for_its_head_does_not() -> None:
     for method, read in (("HEAD", False), ("GET", True)):
         assert visitor.get("/message/131", method=method).status == 200
         assert visitor.state.values["tables/messages/131"]["record"]["read"] is read
+
+
+def test_the_tracker_refuses_as_such_sites_do() -> None:
+    guest = Visitor(scenario_of("tracker"))
+    issue = "/harbor/dock-planner/-/issues/18"
+    assert guest.get(f"{issue}/edit").header("location") == "/users/sign_in"
+    assert guest.get(issue).status == 200
+    assert guest.get("/harbor/dock-planner/-/issues/41").status == 404, "it is confidential"
+    wrong = guest.post("/users/sign_in", {"user[login]": "colm", "user[password]": "wrong"})
+    assert (wrong.status, "Invalid login or password." in wrong.text) == (422, True)
+    right = {"user[login]": "colm", "user[password]": "test1234"}
+    assert guest.post("/users/sign_in", right).status == 302
+    assert guest.get("/lantern/route-board").status == 200
+    assert guest.post(f"{issue}/close", {}).status == 403
+    mira = Visitor(scenario_of({"site": "tracker", "user": "mira"}))
+    assert mira.get("/lantern/route-board").status == 404
+    assert mira.post("/orchard/seed-catalog/-/merge_requests/4/approve", {}).status == 403
+    dates = {"milestone[start_date]": "2026-02-01", "milestone[due_date]": "2026-01-01"}
+    again = mira.post("/harbor/dock-planner/-/milestones/new", {"milestone[title]": "2.0", **dates})
+    assert (again.status, "Due date must be greater than start date." in again.text) == (422, True)
+    assert 'value="2.0"' in again.text
+    draft = mira.post("/harbor/dock-planner/-/merge_requests/8/merge", {})
+    assert draft.status == 422
