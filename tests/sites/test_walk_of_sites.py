@@ -78,32 +78,28 @@ FILLED = {
     "tel": "555-0100",
     "password": "Password-1",
     "date": "2026-01-01",
-}
-FILLED |= dict.fromkeys(("to", "cc", "bcc"), "someone@far.test") | {
+    "to": "someone@far.test",
+    "cc": "someone@far.test",
+    "bcc": "someone@far.test",
+    "postcode": "97520",
+    "payment[cc_number]": "1234 5678 9012 3456",
     "payment[cc_exp]": "12/30",
     "payment[cc_cid]": "123",
 }
-FILLED |= {"payment[cc_number]": "1234 5678 9012 3456", "postcode": "97520"}
+"""What is typed into a field, by its name or its type."""
 
 
-def value_of(field: Element) -> str | None:
+def value_of(field: Element) -> str:
     if field.tag == "select":
         options = list(field.descendants("option"))
-        chosen = (
-            [one for one in options if one.get("selected") is not None] or options[1:] or options
-        )
-        return (
-            chosen[0].get("value")
-            if chosen[0].get("value") is not None
-            else chosen[0].text_content()
-        )
+        chosen = [one for one in options if "selected" in one.attributes] or options[1:] or options
+        return chosen[0].attributes.get("value", chosen[0].text_content())
     if field.tag == "textarea":
         return field.text_content() or "Some words."
     if field.get("name") in FILLED:
-        return FILLED[field.get("name") or ""]
-    return field.get("value") or FILLED.get(
-        field.type, "" if field.type in ("search", "hidden") else "Some words"
-    )
+        return FILLED[field.get("name")]
+    usual = "" if field.type in ("search", "hidden") else "Some words"
+    return field.get("value") or FILLED.get(field.type, usual)
 
 
 @pytest.mark.parametrize("site", list(SIGNED_IN))
