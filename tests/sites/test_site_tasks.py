@@ -15,10 +15,15 @@ from agentworld_sim.scenario.site_file import SHIPPED
 from agentworld_sim.testing.task_proof import element_ref, prove_site_task
 
 SITES = sorted(file.parent.name for file in SHIPPED.glob("*/tasks.yaml"))
-TASKS = [(site, task.id) for site in SITES for task in site_tasks(site).tasks]
+TASKS = [
+    # Two of each site in the default tests; a hundred take a minute.
+    pytest.param(site, task.id, marks=[pytest.mark.slow] * (number > 1), id=f"{site}-{task.id}")
+    for site in SITES
+    for number, task in enumerate(site_tasks(site).tasks)
+]
 
 
-@pytest.mark.parametrize(("site", "name"), TASKS, ids=[f"{site}-{name}" for site, name in TASKS])
+@pytest.mark.parametrize(("site", "name"), TASKS)
 async def test_the_reference_reaches_the_goals_and_near_misses_do_not(site: str, name: str) -> None:
     assert await prove_site_task(site_tasks(site), name) == []
 

@@ -46,6 +46,7 @@ LAST = {
                 "-/merge_requests/4",
                 "-/milestones/22",
                 "-/milestones/23",
+                "-/milestones/new",
                 "-/project_members",
                 "-/wikis",
                 "-/wikis/how-we-work",
