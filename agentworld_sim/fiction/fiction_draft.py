@@ -197,7 +197,7 @@ class FictionDraft:
         """Draws all of a row but its name and what is given or written, until the constraints of its table take it."""
         key: int = row[table.key]
         connection.execute(f"delete from {table.name} where {table.key} = ?", (key,))
-        written = table.rows[key - 1] if key <= len(table.rows) else {}
+        written: Row = table.rows[key - 1] if key <= len(table.rows) else {}
         for attempt in range(self._attempts.get((table.name, key), 0), DRAWS):
             self._attempts[table.name, key] = attempt + 1
             chance = Random(f"{self._recipe.seed}/{self._schema.name}/{table.name}/{key}/{attempt}")

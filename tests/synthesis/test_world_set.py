@@ -76,7 +76,11 @@ def test_what_another_release_did_is_done_anew(
 ) -> None:
     worlds = WorldSet.begin(tmp_path, RECIPES[:1])
     run(worlds, "build")
-    monkeypatch.setattr(world_set, "builder_hash", lambda family: "another")
+
+    def another_hash(family: str) -> str:
+        return "another"
+
+    monkeypatch.setattr(world_set, "builder_hash", another_hash)
     with pytest.raises(UsageError, match="is missing, or older than what it begins from"):
         run(worlds, "questions")
     run(worlds, "build")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -50,6 +50,9 @@ class NotingInternet:
         if answered is not None and not request.url.endswith(".css"):
             self.entries.append(_entry(request, answered[0]))
         return answered
+
+    def hosts(self, state: WorldState) -> Sequence[str]:
+        return self._internet.hosts(state)
 
 
 def _entry(request: WebRequest, response: WebResponse) -> dict[str, Any]:
