@@ -105,9 +105,6 @@ class AccessibilityTree:
                         waiting.append(self._owner_of[around.index])
                 waiting += self.names.forget(changed)
 
-    def has_ref(self, element: Element) -> bool:
-        return element.index in self._with_ref
-
     def _piece(self, element: Element, above: _Above) -> _Piece:
         index = element.index
         piece = self._pieces.get(index)

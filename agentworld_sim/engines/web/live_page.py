@@ -19,7 +19,6 @@ from agentworld_sim.engines.web.forms import (
 )
 from agentworld_sim.engines.web.live_state import (
     LiveState,
-    form_of,
     is_listbox,
     value_of_option,
 )
@@ -28,11 +27,10 @@ from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
 from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
-from agentworld_sim.engines.web.roles import is_natively_disabled
 
 _DIALOG = re.compile(
     r"\s*(?P<decides>return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
-    r"(?P<message>(?:\\.|(?!(?P=quote)).)*)(?P=quote)\s*\)\s*;?\s*"
+    r"(?P<message>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)\s*\)\s*;?\s*"
 )
 """The programs that are understood: a dialog, whose answer decides whether the click counts."""
 _GO = re.compile(
@@ -145,14 +143,6 @@ class LivePage:
         """How Playwright names the elements."""
         return Locators(self.document, self.tree)
 
-    def element_of(self, ref: str) -> Element | None:
-        """The element with a ref; `None` where it has none, or is not shown any more."""
-        for index, (_, _, given) in self.refs.given.items():
-            if given == ref:
-                element = self.document.elements[index]
-                return element if self.tree.is_visible(element) else None
-        return None
-
     @property
     def forms(self) -> PageForms:
         """The forms, with the files that were chosen in them."""
@@ -191,7 +181,7 @@ class LivePage:
         if not asked:
             self.press_mouse(element)
         active = next((one for one in element.chain() if self._is_active(one)), None)
-        if active is not None and is_natively_disabled(active) and active.tag not in ("a", "label"):
+        if active is not None and active.is_natively_disabled and active.tag not in ("a", "label"):
             return None
         for one in element.chain():
             if asked or "onclick" not in one.attributes:
@@ -222,7 +212,7 @@ class LivePage:
                 return self._leads_to(element.get("href"), element)
             case "label":
                 control = self.document.control_of(element)
-                if control is None or is_natively_disabled(control):
+                if control is None or control.is_natively_disabled:
                     return None
                 if self.takes_focus(control):
                     self.focus(control)
@@ -260,7 +250,7 @@ class LivePage:
         )
 
     def _press_button(self, button: Element) -> Effect:
-        form = form_of(button, self.document)
+        form = self.document.form_of(button)
         if button.type == "button" or form is None:
             return Unknown(button)
         if button.type == "reset":
@@ -274,8 +264,8 @@ class LivePage:
         forms = self.forms
         method = ((button.get("formmethod") if button else "") or form.get("method")).lower()
         free = "novalidate" in form.attributes or (button and "formnovalidate" in button.attributes)
-        if not free and (wrong := forms.invalid(form)):
-            self.focus(wrong[0])
+        if not free and (wrong := forms.invalid(form)) is not None:
+            self.focus(wrong)
             return None
         dialog = _DIALOG.fullmatch(form.get("onsubmit"))
         if dialog and not asked:
@@ -299,7 +289,7 @@ class LivePage:
             return None
         if not modal.sends:
             return self.click(element, asked=True)
-        form = element if element.tag == "form" else form_of(element, self.document)
+        form = element if element.tag == "form" else self.document.form_of(element)
         assert form is not None
         return self.submit(form, None if element is form else element, asked=True)
 
@@ -321,16 +311,12 @@ class LivePage:
     def type(self, text: str) -> Effect:
         """Types text where the focus is, at its end."""
         element = self.focused
-        if (
-            not is_text(element)
-            or is_natively_disabled(element)
-            or "readonly" in element.attributes
-        ):
+        if not is_text(element) or element.is_natively_disabled or "readonly" in element.attributes:
             return None
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
-        longest = element.get("maxlength")
+        longest = element.whole_number("maxlength")
         text = before + text
-        self.set_text(element, text[: int(longest)] if longest.isdigit() else text)
+        self.set_text(element, text if longest is None or longest < 0 else text[:longest])
         return None
 
     def choose(self, select: Element, options: Sequence[Element]) -> None:
@@ -360,7 +346,7 @@ class LivePage:
         return (
             element.tag in controls
             and element.type != "hidden"
-            and not is_natively_disabled(element)
+            and not element.is_natively_disabled
         )
 
     def same_page(self, way: Way) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
-from agentworld_sim.engines.web.document import Element
+from agentworld_sim.engines.web.document import Element, parse_document
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.live_page import PagesRead
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
@@ -33,7 +32,6 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
 _DIALECTS = {NEWER: Dialect("target"), OLDER: Dialect("ref")}
-_VOID = ("area", "br", "hr", "img", "input", "link", "meta", "source", "wbr")
 
 
 class WebEngine:
@@ -171,7 +169,9 @@ class WebSession:
             if tab is None or loader.imagined is None or not (is_given or self._internet is None):
                 return
             name = arguments.get("selector") or arguments.get("element") or element.tag
-            page = loader.imagined({"click": name, "element": outer_html(element)})
+            page = loader.imagined(
+                {"click": name, "element": parse_document(here.html).html_of(element)}
+            )
             if isinstance(page, str):
                 return
             turn.save()
@@ -188,12 +188,3 @@ class WebSession:
             answer = PlaywrightCall(turn, dialect, click).answer(found.name, arguments)
         self._read = read
         return answer
-
-
-def outer_html(element: Element) -> str:
-    """An element as HTML."""
-    inside = "".join(
-        escape(child, quote=False) if isinstance(child, str) else outer_html(child)
-        for child in element.children
-    )
-    return element.open_tag() + ("" if element.tag in _VOID else f"{inside}</{element.tag}>")
