@@ -116,7 +116,8 @@ class BrowserTurn:
             raw = came.content if isinstance(came, Download) else came.html.encode()
             came = Download(way.download, raw)
         if isinstance(came, Download):
-            path = f"{self.workspace.rstrip('/')}/{DOWNLOADS}/{_file_name(came.filename)}"
+            name = came.filename.lstrip(".") or "download"
+            path = f"{self.workspace.rstrip('/')}/{DOWNLOADS}/{name}"
             self.files.write(path, came.content)
             self.downloaded.append((came.filename, path))
         elif came is not None:
@@ -168,11 +169,6 @@ def referer_of(here: str, target: str) -> str:
 def way_to(url: str) -> Way:
     """What leads to a URL that was typed in."""
     return Way(WebRequest(url))
-
-
-def _file_name(name: str) -> str:
-    """A name that a site gives, as one in a folder."""
-    return name.replace("/", "-").replace("\\", "-").replace("\0", "").lstrip(".") or "download"
 
 
 def _failed_page(url: str, error: str) -> BrowserPage:

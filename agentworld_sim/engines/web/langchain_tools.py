@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from agentworld_sim.engines.web.browser_turn import BrowserTurn, way_to
 from agentworld_sim.engines.web.document import Document, Element, parse_document
@@ -55,12 +55,13 @@ class LangChainCall:
             return self._turn.answer(error, is_error=True)
 
     def _navigate(self, given: str) -> Answer:
-        turn, parts = self._turn, urlsplit(given)
-        if parts.scheme not in ("http", "https"):
+        turn = self._turn
+        if not given.lower().startswith(("http:", "https:")):
             return turn.answer("URL scheme must be 'http' or 'https'", is_error=True)
-        if not parts.netloc:
+        try:
+            url = normal_url(given)
+        except ValueError:
             return turn.answer("Page.goto: Cannot navigate to invalid URL", is_error=True)
-        url = normal_url(given)
         tab = turn.browser.newest or turn.front()
         try:
             page = turn.follow(tab, way_to(url))

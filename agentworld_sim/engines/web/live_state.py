@@ -81,7 +81,7 @@ class LiveState:
             return marked
         if marked or is_listbox(select):
             return marked[-1:]
-        return [option for option in options if not option.is_natively_disabled][:1]
+        return [option for option in options if not _is_left_out(option)][:1]
 
     def marks(self) -> list[Mark]:
         """The changes that style sheets can see."""
@@ -97,6 +97,12 @@ class LiveState:
 def is_listbox(select: Element) -> bool:
     """Whether a select shows its options as a list, not as a button that opens one."""
     return "multiple" in select.attributes or (select.whole_number("size") or 0) > 1
+
+
+def _is_left_out(option: Element) -> bool:
+    """Whether an option is not chosen by itself; unlike its state, that asks no `fieldset`."""
+    group = option.parent if option.parent and option.parent.tag == "optgroup" else option
+    return "disabled" in option.attributes or "disabled" in group.attributes
 
 
 def value_of_option(option: Element) -> str:

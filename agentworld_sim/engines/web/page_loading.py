@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +31,9 @@ NOT_FOUND = (
 )
 """The page at a URL where there is none."""
 MOST_REDIRECTS = 20
+_SCHEMES = ("http://", "https://")
+_LONGEST_NAME = 255
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\]")
 _SHOWN = ("text/html", "application/xhtml+xml", "")
 _SHOWN_AS_TEXT = ("text/plain", "application/json", "text/css", "text/javascript", "text/xml")
 _USER_AGENT = (
@@ -128,6 +132,8 @@ class PageLoader:
             PageNeeded: a model has to be asked.
             CannotCompute: this browser has no pages at all.
         """
+        if not request.url.startswith(_SCHEMES):
+            raise LoadFailed("net::ERR_INVALID_URL")
         fragment = urlsplit(request.url).fragment
         for _ in range(MOST_REDIRECTS + 1):
             plain = replace(request, url=urldefrag(request.url).url)
@@ -145,6 +151,10 @@ class PageLoader:
                     return Download("", response.body)
                 return _page(_with(plain.url, fragment), response)
             target = resolve_url(plain.url, location)
+            if not target.startswith(_SCHEMES):
+                raise LoadFailed(
+                    "net::ERR_UNSAFE_REDIRECT" if target else "net::ERR_INVALID_REDIRECT"
+                )
             fragment = urlsplit(target).fragment or fragment
             if response.status in (307, 308):
                 request = replace(plain, url=target)
@@ -271,7 +281,8 @@ def _page(url: str, response: WebResponse) -> BrowserPage | Download | None:
     media_type = response.media_type
     is_shown = media_type in (*_SHOWN, *_SHOWN_AS_TEXT) or media_type.startswith("image/")
     if said.get_content_disposition() == "attachment" or not is_shown:
-        return Download(said.get_filename() or download_name(url), response.body)
+        name = said.get_filename() or download_name(url)
+        return Download(_NOT_IN_NAMES.sub("-", name)[-_LONGEST_NAME:], response.body)
     html = response.text
     if media_type in _SHOWN_AS_TEXT:
         html = f"<html><head></head><body><pre>{escape(html, quote=False)}</pre></body></html>"
