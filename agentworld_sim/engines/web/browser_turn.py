@@ -21,7 +21,6 @@ from agentworld_sim.engines.web.page_loading import (
     WorldFiles,
     data_page,
 )
-from agentworld_sim.engines.web.requests import WebRequest
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.turns import Observation
@@ -164,11 +163,6 @@ def referer_of(here: str, target: str) -> str:
         return ""
     is_same = (mine.scheme, mine.netloc) == (theirs.scheme, theirs.netloc)
     return here.partition("#")[0] if is_same else f"{mine.scheme}://{mine.netloc}/"
-
-
-def way_to(url: str) -> Way:
-    """What leads to a URL that was typed in."""
-    return Way(WebRequest(url))
 
 
 def _failed_page(url: str, error: str) -> BrowserPage:

@@ -39,7 +39,7 @@ class Keyboard:
                 and not re.fullmatch(r"Key[A-Z]|Digit\d", one)
             ):
                 raise BadKey(one)
-        element = self._page.focused
+        element = self._page.tree.focus
         match key:
             case "Tab":
                 self._page.focus(self._next_stop(-1 if "Shift" in modifiers else 1))
@@ -88,9 +88,9 @@ class Keyboard:
 
     def _click_button(self, button: Element) -> Effect:
         """A click that Enter in a field makes: the focus stays where it is."""
-        before = self._page.focused
+        before = self._page.tree.focus
         effect = self._page.click(button)
-        if self._page.focused is button:
+        if self._page.tree.focus is button:
             self._page.focus(before)
         return effect
 
@@ -108,7 +108,7 @@ class Keyboard:
                 if not one.is_natively_disabled
             ]
             self._page.focus(group[(group.index(element) + by) % len(group)])
-            self._page.tree.set_checked(self._page.focused, True)
+            self._page.tree.set_checked(self._page.tree.focus, True)
 
     def _next_stop(self, by: int) -> Element | None:
         """The element that Tab comes to; the body behind the last one."""
@@ -125,7 +125,7 @@ class Keyboard:
             and self._is_stop(one)
         ]
         stops.sort(key=lambda one: order(one) or 1 << 31)
-        here = self._page.focused
+        here = self._page.tree.focus
         if here in stops:
             at = stops.index(here) + by
             return stops[at] if 0 <= at < len(stops) else None

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urljoin
 
-from agentworld_sim.engines.web.browser_turn import BrowserTurn, way_to
+from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Document, Element, parse_document
 from agentworld_sim.engines.web.live_page import Unknown, Way
 from agentworld_sim.engines.web.locators import select
 from agentworld_sim.engines.web.page_loading import LoadFailed
-from agentworld_sim.engines.web.requests import normal_url
+from agentworld_sim.engines.web.requests import WebRequest, normal_url
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer
 
@@ -64,7 +64,7 @@ class LangChainCall:
             return turn.answer("Page.goto: Cannot navigate to invalid URL", is_error=True)
         tab = turn.browser.newest or turn.front()
         try:
-            page = turn.follow(tab, way_to(url))
+            page = turn.follow(tab, Way(WebRequest(url)))
         except LoadFailed as error:
             return turn.answer(f"Page.goto: {error} at {url}", is_error=True)
         status = "unknown" if page is None or page.asked == {} else page.status

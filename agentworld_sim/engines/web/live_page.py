@@ -162,11 +162,6 @@ class LivePage:
             for path in paths
         )
 
-    @property
-    def focused(self) -> Element:
-        """The element that has the focus; the body where none has."""
-        return self.tree.focus or self.document.body
-
     def focus(self, element: Element | None) -> None:
         """Gives the focus to an element, or to the body."""
         self.tree.set_focus(element or self.document.body)
@@ -297,11 +292,6 @@ class LivePage:
         """Puts files into a file input."""
         self.kept["files"] = {**self.kept.get("files", {}), str(element.index): list(paths)}
 
-    def fill(self, element: Element, text: str) -> None:
-        """Replaces what is in a text control, and gives it the focus."""
-        self.focus(element)
-        self.set_text(element, text)
-
     def set_text(self, element: Element, text: str) -> None:
         """Puts text into a text control."""
         if element.tag == "input":
@@ -310,7 +300,7 @@ class LivePage:
 
     def type(self, text: str) -> Effect:
         """Types text where the focus is, at its end."""
-        element = self.focused
+        element = self.tree.focus
         if not is_text(element) or element.is_natively_disabled or "readonly" in element.attributes:
             return None
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)

@@ -163,10 +163,6 @@ class PageLoader:
                 request = WebRequest(target, method)
         raise LoadFailed("net::ERR_TOO_MANY_REDIRECTS")
 
-    def resource(self, url: str) -> WebResponse | None:
-        """What a style sheet or a picture of a page is; `None` where no site answers."""
-        return self._ask(WebRequest(urldefrag(url).url), "resource", "")
-
     def sheet(self, url: str) -> str | None:
         """The text of a style sheet, asked for once more: it is no event of the page."""
         if self._internet is None:
@@ -183,7 +179,8 @@ class PageLoader:
                 is_image = element.tag == "img" or element.get("type").lower() == "image"
                 source = element.get("href") if is_sheet else is_image and element.get("src")
                 url = resolve_url(page.url, source) if source else ""
-                response = self.resource(url) if url.startswith("http") else None
+                asked = WebRequest(urldefrag(url).url)
+                response = self._ask(asked, "resource") if url.startswith("http") else None
                 if response is not None and response.status >= 400:
                     failed.append((url, response.status, response.status_text))
         return [
@@ -191,7 +188,7 @@ class PageLoader:
             for url, status, reason in failed
         ]
 
-    def _ask(self, request: WebRequest, kind: str, referer: str) -> WebResponse | None:
+    def _ask(self, request: WebRequest, kind: str, referer: str = "") -> WebResponse | None:
         if self._internet is None:
             return None
         state = self._state.after(self.change)

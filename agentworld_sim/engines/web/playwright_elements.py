@@ -119,7 +119,8 @@ class PlaywrightElements:
             self._time_out("fill", waiting, "element is not enabled", log)
         if "readonly" in control.attributes:
             self._time_out("fill", waiting, "element is not editable", log)
-        self.page().fill(control, text)
+        self.page().focus(control)
+        self.page().set_text(control, text)
 
     def choose(
         self, element: Element, values: Sequence[str], log: list[str], *, by_label: bool = False

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.engines.web.browser_state import TabState
-from agentworld_sim.engines.web.browser_turn import way_to
 from agentworld_sim.engines.web.forms import TOGGLES, page_pattern
 from agentworld_sim.engines.web.keyboard import BadKey, Keyboard
 from agentworld_sim.engines.web.live_page import Modal, Way
@@ -21,7 +20,7 @@ from agentworld_sim.engines.web.playwright_answers import (
     preview,
 )
 from agentworld_sim.engines.web.playwright_elements import TIMEOUT_US, PlaywrightElements
-from agentworld_sim.engines.web.requests import normal_url
+from agentworld_sim.engines.web.requests import WebRequest, normal_url
 from agentworld_sim.engines.web.snapshot_search import snippets
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer
@@ -93,7 +92,7 @@ class PlaywrightCall(PlaywrightElements):
                 self.turn.loader.tab = tab.number
                 self.turn.loader.fail(url, "net::ERR_UNSAFE_PORT")
                 raise LoadFailed("net::ERR_UNSAFE_PORT")
-            self.turn.follow(tab, way_to(shown))
+            self.turn.follow(tab, Way(WebRequest(shown)))
         except LoadFailed as error:
             raise self.dialect.failure("page.goto", f"{error} at {shown}", log) from None
 
