@@ -221,34 +221,14 @@ class AccessibleNames:
             if tag == "select":
                 options = self._live.selected_options(element)
                 options = options or list(element.descendants("option"))[:1]
-            else:
-                options = self._aria_options(element, role)
-            if not options and tag == "input":
-                return own(element, self._live.value_of(element))
-            return join(self._text(option, way.on, visited) for option in options)
+                return join(self._text(option, way.on, visited) for option in options)
+            return own(element, self._live.value_of(element)) if tag == "input" else _NO_NAME
         if role in _RANGES:
             for attribute in ("aria-valuetext", "aria-valuenow", "value"):
                 if attribute in element.attributes:
                     return own(element, element.get(attribute))
             return _NO_NAME
         return _NO_NAME if role == "menu" else None
-
-    def _aria_options(self, element: Element, role: str) -> list[Element]:
-        def inside(around: Element) -> Iterable[Element]:
-            yield from around.descendants()
-            for owned in self._document.references(around.get("aria-owns")):
-                yield owned
-                yield from owned.descendants()
-
-        boxes = [element]
-        if role == "combobox":
-            boxes = [one for one in inside(element) if self._role_of[one.index] == "listbox"][:1]
-        return [
-            one
-            for box in boxes
-            for one in inside(box)
-            if one.get("aria-selected") == "true" and self._role_of[one.index] == "option"
-        ]
 
     def _native(
         self, element: Element, way: _Way, visited: set[int], labelled: bool

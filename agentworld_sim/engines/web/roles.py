@@ -110,7 +110,10 @@ class Roles:
                 return ("form" if tag == "form" else "region") if named else None
             case "img":
                 decorative = attributes.get("alt") == "" and not element.get("title")
-                plain = not _has_global_attribute(element, None) and not _has_tab_index(element)
+                plain = (
+                    not _has_global_attribute(element, None)
+                    and "tabindex" not in element.attributes
+                )
                 return "presentation" if decorative and plain else "img"
             case "input":
                 return self._input_role(element)
@@ -182,24 +185,15 @@ def _has_global_attribute(element: Element, role: str | None) -> bool:
     return False
 
 
-def _has_tab_index(element: Element) -> bool:
-    written = element.attributes.get("tabindex")
-    if written is None:
-        return False
-    try:
-        float(written.strip() or "0")
-    except ValueError:
-        return False
-    return True
-
-
 def _is_focusable(element: Element) -> bool:
     if element.is_natively_disabled:
         return False
     tag = element.tag
     if tag in _FOCUSABLE or (tag == "input" and "hidden" not in element.attributes):
         return True
-    return (tag in ("a", "area") and "href" in element.attributes) or _has_tab_index(element)
+    return (
+        tag in ("a", "area") and "href" in element.attributes
+    ) or "tabindex" in element.attributes
 
 
 def _keeps_role(element: Element, role: str | None) -> bool:
