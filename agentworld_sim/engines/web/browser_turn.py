@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from html import escape
 from urllib.parse import urlsplit
@@ -25,6 +26,8 @@ from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.turns import Observation
 
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\]")
+_LONGEST_NAME = 255
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
 DOWNLOADS = ".playwright-mcp"
@@ -115,10 +118,10 @@ class BrowserTurn:
             raw = came.content if isinstance(came, Download) else came.html.encode()
             came = Download(way.download, raw)
         if isinstance(came, Download):
-            name = came.filename.lstrip(".") or "download"
+            name = _NOT_IN_NAMES.sub("-", came.filename.lstrip("."))[:_LONGEST_NAME] or "download"
             path = f"{self.workspace.rstrip('/')}/{DOWNLOADS}/{name}"
             self.files.write(path, came.content)
-            self.downloaded.append((came.filename, path))
+            self.downloaded.append((name, path))
         elif came is not None:
             self._arrive(tab, way, came)
             return came

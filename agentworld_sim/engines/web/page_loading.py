@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,8 +31,6 @@ NOT_FOUND = (
 """The page at a URL where there is none."""
 MOST_REDIRECTS = 20
 _SCHEMES = ("http://", "https://")
-_LONGEST_NAME = 255
-_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\]")
 _SHOWN = ("text/html", "application/xhtml+xml", "")
 _SHOWN_AS_TEXT = ("text/plain", "application/json", "text/css", "text/javascript", "text/xml")
 _USER_AGENT = (
@@ -278,8 +275,7 @@ def _page(url: str, response: WebResponse) -> BrowserPage | Download | None:
     media_type = response.media_type
     is_shown = media_type in (*_SHOWN, *_SHOWN_AS_TEXT) or media_type.startswith("image/")
     if said.get_content_disposition() == "attachment" or not is_shown:
-        name = said.get_filename() or download_name(url)
-        return Download(_NOT_IN_NAMES.sub("-", name)[-_LONGEST_NAME:], response.body)
+        return Download(said.get_filename() or download_name(url), response.body)
     html = response.text
     if media_type in _SHOWN_AS_TEXT:
         html = f"<html><head></head><body><pre>{escape(html, quote=False)}</pre></body></html>"

@@ -131,6 +131,7 @@ async def test_a_domain_keeps_its_newest_180_cookies() -> None:
     [
         ('filename="../../etc/cron.d/x"', "-..-etc-cron.d-x"),
         ("filename*=utf-8''%00%0d%0a%2e%2e%2fx", "---..-x"),
+        ('filename="..."', "download"),
         (f'filename="{"a" * 5000}"', "a" * 255),
     ],
 )
@@ -142,6 +143,14 @@ async def test_a_download_is_a_file_in_the_folder_of_downloads(said: str, path: 
     world = await browser(Site({"/": WebResponse(body=b"x", headers=headers)}))
     text = await call(world, "navigate", url="http://a.test/")
     assert text.splitlines()[-1].endswith(f' to ".playwright-mcp/{path}"')
+
+
+async def test_a_link_names_no_file_elsewhere() -> None:
+    site = Site({"/": page("<a href=/f download=../../x&#10;y>x</a>"), "/f": page("content")})
+    world = await browser(site)
+    await call(world, "navigate", url="http://a.test/")
+    text = await call(world, "click", element="x", ref="e2")
+    assert text.splitlines()[-1] == ('- Downloaded file -..-x-y to ".playwright-mcp/-..-x-y"')
 
 
 async def test_a_dialog_whose_text_has_no_end_is_no_dialog() -> None:
