@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from agentworld_sim.engines.web.accessible_names import plain
 from agentworld_sim.engines.web.document import Document, Element
@@ -148,7 +148,7 @@ class Locators:
         name = self._tree.name_of(element).strip() if role else ""
         if name:
             code = f"getByRole('{role}', {{{{ name: {{}} }}}})"
-            find = lambda text, exact: self._with_name(role, text, exact)
+            find = partial(self._with_name, role)
             yield from self._by_text(100, code, name, len(role) + 10, find)
         elif role:
             own = f"getByRole('{role}')"
@@ -183,7 +183,7 @@ class Locators:
     def _by_attribute(
         self, score: int, name: str, method: str, value: str, *, is_text: bool = False
     ) -> Iterator[_Candidate]:
-        find = lambda text, exact: self._with(name, text, exact)
+        find = partial(self._with, name)
         return self._by_text(score, f"{method}({{}})", value, len(name) + 6, find, is_text=is_text)
 
     def _by_text(
@@ -205,7 +205,7 @@ class Locators:
             yield _Candidate(
                 (score - bonus + _penalty(len(short) + more),),
                 code.format(js_string(short) + exactly * exact),
-                lambda short=short, exact=exact: find(short, exact),
+                partial(find, short, exact),
                 is_text,
             )
 
