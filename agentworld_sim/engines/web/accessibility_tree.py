@@ -13,9 +13,8 @@ from typing import NamedTuple
 from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 from agentworld_sim.engines.web.accessible_names import AccessibleNames, plain
 from agentworld_sim.engines.web.document import MAX_DEPTH, Document, Element
-from agentworld_sim.engines.web.live_state import LiveState
+from agentworld_sim.engines.web.live_state import LiveState, RefBook
 from agentworld_sim.engines.web.page_look import PageLook
-from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.states import States
 
 _BREAK = "\0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
 from urllib.parse import urlsplit
@@ -14,7 +15,8 @@ from agentworld_sim.engines.web.browser_state import (
     BrowserState,
     TabState,
 )
-from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
+from agentworld_sim.engines.web.document import Element, parse_document
+from agentworld_sim.engines.web.live_page import Effect, LivePage, PagesRead, Unknown, Way
 from agentworld_sim.engines.web.page_loading import (
     Download,
     LoadFailed,
@@ -90,6 +92,32 @@ class BrowserTurn:
         if page is not None and tab is not None and tab.documents > documents:
             self._watch(tab, page)
         return page
+
+    def go_on(self, tab: TabState, effect: Effect, said: str) -> None:
+        """Does what comes of a click. `said` is what the agent called the element."""
+        if isinstance(effect, Way):
+            with suppress(LoadFailed):  # the click is done, whatever comes of it
+                self.follow(tab, effect)
+        elif isinstance(effect, Unknown):
+            self._imagine(tab, effect.element, said)
+
+    def _imagine(self, tab: TabState, element: Element, said: str) -> None:
+        """Asks a model for what comes of a click that only a page's programs understand."""
+        here, imagined = self.browser.page(tab), self.loader.imagined
+        is_given = here.asked is not None or self.browser.given_page(here.url) is not None
+        if imagined is None or not (is_given or not self.loader.has_sites):
+            return
+        html = parse_document(here.html).html_of(element)
+        page = imagined({"click": said or element.tag, "element": html})
+        if isinstance(page, str):
+            return
+        self.save()
+        self._open.clear()
+        self.browser.forget_imagined(here.url)
+        if page.url == here.url:
+            self.browser.replace(tab, page)
+        else:
+            self.browser.go(tab, page)
 
     def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
         """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.

@@ -237,6 +237,15 @@ class Document:
             return form if form is not None and form.tag == "form" else None
         return control.closest("form")
 
+    @cached_property
+    def sheet_links(self) -> Mapping[Element, str]:
+        """The links to style sheets, with their `href`."""
+        return {
+            link: link.get("href")
+            for link in self.root.descendants("link")
+            if "stylesheet" in link.get("rel").lower().split() and link.get("href")
+        }
+
     def control_of(self, label: Element) -> Element | None:
         """The control that a label names: by its `for`, else the first one inside it."""
         if "for" in label.attributes:

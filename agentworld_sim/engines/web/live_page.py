@@ -19,13 +19,13 @@ from agentworld_sim.engines.web.forms import (
 )
 from agentworld_sim.engines.web.live_state import (
     LiveState,
+    RefBook,
     is_listbox,
     value_of_option,
 )
 from agentworld_sim.engines.web.locators import Locators
 from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
-from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
 
 _DIALOG = re.compile(
@@ -100,11 +100,7 @@ class LivePage:
         self.kept = browser.live(tab)
         """All that is kept beside the page."""
         prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
-        hrefs = [
-            link.get("href")
-            for link in self.document.root.descendants("link")
-            if "stylesheet" in link.get("rel").lower().split() and link.get("href")
-        ]
+        hrefs = self.document.sheet_links.values()
         texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
         self._sheets = {href: text for href, text in texts.items() if text is not None}
         self._distilled = distilled

@@ -8,9 +8,8 @@ from typing import Literal
 
 from agentworld_sim.engines.web.accessibility_tree import AccessibilityTree
 from agentworld_sim.engines.web.document import Document, Element
-from agentworld_sim.engines.web.live_state import LiveState
+from agentworld_sim.engines.web.live_state import LiveState, RefBook
 from agentworld_sim.engines.web.page_look import look_of
-from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.snapshot_yaml import snapshot_yaml
 from agentworld_sim.engines.web.states import is_disabled
 

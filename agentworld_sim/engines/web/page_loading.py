@@ -112,6 +112,7 @@ class PageLoader:
         self._browser = browser
         self._state = state
         self._internet = internet
+        self.has_sites = internet is not None
         self.imagined = imagined
         self.change = StateChange(clock_us=state.clock_us)
         """What sites did to the state."""
@@ -171,10 +172,10 @@ class PageLoader:
         """What the console says once a page and what belongs to it is there: each thing that is missing."""
         failed = [(page.url, page.status, page.status_text)] if page.status >= 400 else []
         if self._internet is not None:
-            for element in parse_document(page.html).root.descendants("img", "input", "link"):
-                is_sheet = "stylesheet" in element.get("rel").lower().split()
+            document = parse_document(page.html)
+            for element in document.root.descendants("img", "input", "link"):
                 is_image = element.tag == "img" or element.get("type").lower() == "image"
-                source = element.get("href") if is_sheet else is_image and element.get("src")
+                source = document.sheet_links.get(element) or (is_image and element.get("src"))
                 url = resolve_url(page.url, source) if source else ""
                 asked = WebRequest(urldefrag(url).url)
                 response = self._ask(asked, "resource") if url.startswith("http") else None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.forms import TOGGLES
-from agentworld_sim.engines.web.live_page import Effect, LivePage, Modal, Unknown, Way
+from agentworld_sim.engines.web.live_page import Effect, LivePage, Modal
 from agentworld_sim.engines.web.live_state import number_of
 from agentworld_sim.engines.web.locators import js_string, select
-from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.playwright_answers import (
     Dialect,
     PlaywrightError,
@@ -31,13 +30,11 @@ TIMEOUT_US = 5_000_000
 class PlaywrightElements:
     """The elements of the page in front, as one call finds and changes them."""
 
-    def __init__(
-        self, turn: BrowserTurn, dialect: Dialect, click: Callable[[Element], None]
-    ) -> None:
-        """`click` is told of clicks that only a page's programs understand."""
+    def __init__(self, turn: BrowserTurn, dialect: Dialect) -> None:
         self.turn, self.dialect = turn, dialect
         self.reply = PlaywrightReply(turn, dialect)
-        self._click_unknown = click
+        self.said = ""
+        """What the agent calls the element."""
 
     def page(self) -> LivePage:
         return self.turn.page(self.turn.front())
@@ -163,16 +160,10 @@ class PlaywrightElements:
 
     def follow(self, effect: Effect) -> None:
         tab = self.turn.front()
-        if isinstance(effect, Way):
-            try:
-                self.turn.follow(tab, effect)
-            except LoadFailed:
-                # The click is done, whatever comes of it.
-                pass
-        elif isinstance(effect, Modal):
+        if isinstance(effect, Modal):
             tab.modal = asdict(effect)
-        elif isinstance(effect, Unknown):
-            self._click_unknown(effect.element)
+        else:
+            self.turn.go_on(tab, effect, self.said)
 
 
 def _no_fill(control: Element, text: str) -> str:

@@ -38,6 +38,7 @@ class PlaywrightCall(PlaywrightElements):
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """What a tool answers."""
+        self.said = arguments.get("element", "")
         try:
             self._run(name, arguments)
             return self.turn.answer(self.reply.text())

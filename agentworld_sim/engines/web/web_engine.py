@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
-from agentworld_sim.engines.web.document import Element, parse_document
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.live_page import PagesRead
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
@@ -160,31 +159,9 @@ class WebSession:
             distilled=dialect is None or dialect.is_newer,
         )
         arguments = arguments_of(context.tool.binds_to, context.call.arguments)
-
-        def click(element: Element) -> None:
-            """A click that only a page's programs understand."""
-            tab = browser.newest if dialect is None else browser.tab
-            here = browser.page(tab)
-            is_given = here.asked is not None or browser.given_page(here.url) is not None
-            if tab is None or loader.imagined is None or not (is_given or self._internet is None):
-                return
-            name = arguments.get("selector") or arguments.get("element") or element.tag
-            page = loader.imagined(
-                {"click": name, "element": parse_document(here.html).html_of(element)}
-            )
-            if isinstance(page, str):
-                return
-            turn.save()
-            turn.forget_pages()
-            browser.forget_imagined(here.url)
-            if page.url == here.url:
-                browser.replace(tab, page)
-            else:
-                browser.go(tab, page)
-
         if dialect is None:
-            answer = LangChainCall(turn, click).answer(found.name, arguments)
+            answer = LangChainCall(turn).answer(found.name, arguments)
         else:
-            answer = PlaywrightCall(turn, dialect, click).answer(found.name, arguments)
+            answer = PlaywrightCall(turn, dialect).answer(found.name, arguments)
         self._read = read
         return answer
