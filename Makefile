@@ -16,12 +16,13 @@ FRAMEWORKS := .venv-frameworks
 LANGGRAPH_DEV := build/langgraph-dev
 BROWSER := build/browser
 SNAPSHOTS := build/snapshots
+WEB_CLIENTS := build/web-clients
 TRAIN := .venv-train
 TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,6 +81,19 @@ $(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.tx
 	@cd $(SNAPSHOTS) && npm install --no-audit --no-fund --ignore-scripts --loglevel=error
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade \
 		--target $(SNAPSHOTS)/python -r tests/snapshots/constraints.txt
+	@touch $@
+
+test-web: $(READY) $(WEB_CLIENTS)/.ready ## curl, Python, search packages, MCP servers and Chromium through `agentworld web` (needs node)
+	$(BIN)/pytest tests/web_clients $(PYTEST_ARGS)
+
+$(WEB_CLIENTS)/.ready: tests/web_clients/constraints.txt tests/web_clients/package.json $(BROWSER)/.ready
+	@command -v npm >/dev/null || { echo "node and npm are needed, version 20 or newer"; exit 2; }
+	@echo "installing web clients (half a minute, once) …"
+	@mkdir -p $(WEB_CLIENTS)
+	@cp tests/web_clients/package.json $(WEB_CLIENTS)/package.json
+	@npm install --prefix $(WEB_CLIENTS) --no-audit --no-fund --ignore-scripts --loglevel=error
+	@test -x $(WEB_CLIENTS)/venv/bin/python || $(PYTHON) -m venv $(WEB_CLIENTS)/venv
+	@$(WEB_CLIENTS)/venv/bin/python -m pip install -q --disable-pip-version-check -r tests/web_clients/constraints.txt
 	@touch $@
 
 test-conformance: $(READY) $(CONFORMANCE)/.ready ## the official MCP suite and the Inspector, through the shim (needs npm)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import UsageError
+from agentworld_sim.extras import require
 from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
@@ -30,6 +31,7 @@ from agentworld_sim.types.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell import Machine, ShellLimits
+    from agentworld_sim.engines.web.requests import Internet
     from agentworld_sim.imagination import WorldModel
     from agentworld_sim.relational.base_data import BaseData
 
@@ -62,6 +64,12 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
     values |= _internet(scenario)
+    if scenario.sites:
+        require("jinja2", extra="browser")
+        from agentworld_sim.sites.site_internet import check_sites, first_records
+
+        check_sites(scenario)
+        values |= first_records(scenario)
     return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 
 
@@ -261,7 +269,10 @@ def _web(setup: EngineSetup) -> Engine:
     def make() -> Engine:
         from agentworld_sim.engines.web import WebEngine
 
-        return WebEngine(setup.imaginer, workspace=setup.scenario.machine.workdir_path)
+        scenario = setup.scenario
+        return WebEngine(
+            setup.imaginer, internet_of(scenario), workspace=scenario.machine.workdir_path
+        )
 
     return LateEngine("web", make)
 
@@ -275,6 +286,26 @@ def _search(setup: EngineSetup) -> Engine:
         return SearchEngine(open_base, has_pages=bool(scenario.fiction or scenario.pages))
 
     return LateEngine("search", make)
+
+
+def internet_of(scenario: Scenario) -> Internet | None:
+    """The internet of a scenario's worlds: its sites, and the pages that can be searched; `None` without any."""
+    parts: list[Internet] = []
+    if scenario.sites:
+        require("jinja2", extra="browser")
+        from agentworld_sim.sites.site_internet import scenario_internet
+
+        if (sites := scenario_internet(scenario)) is not None:
+            parts.append(sites)
+    if scenario.fiction or scenario.pages:
+        from agentworld_sim.engines.search.page_internet import PageInternet
+
+        parts.append(PageInternet(open_base))
+    if not parts:
+        return None
+    from agentworld_sim.engines.web.requests import JoinedInternet
+
+    return JoinedInternet(parts)
 
 
 def _programs(setup: EngineSetup) -> Engine | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.runtime.world_history import off_loop, turn_without_controls
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
         CommandGoal,
         FileGoal,
         Goal,
+        NothingElseGoal,
+        PageGoal,
         RecordGoal,
+        RequestGoal,
         UnchangedFilesGoal,
         UnchangedRecordsGoal,
     )
@@ -59,7 +63,10 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         AnswerGoal,
         CommandGoal,
         FileGoal,
+        NothingElseGoal,
+        PageGoal,
         RecordGoal,
+        RequestGoal,
         UnchangedFilesGoal,
     )
 
@@ -74,6 +81,18 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         told = " ".join(f"{name} {canonical_json(value)}" for name, value in condition.items())
         title = f"{goal.record}: {told}"
         reason = await _record_problem(world, goal, at)
+    elif isinstance(goal, RequestGoal):
+        told = " ".join(f"{name}={value!r}" for name, value in goal.fields.items())
+        title = f"{goal.method} {goal.request} {told}".rstrip()
+        reason = await _request_problem(world, goal, at)
+    elif isinstance(goal, PageGoal):
+        title = f"the page {goal.page}" + (f" contains {goal.contains!r}" if goal.contains else "")
+        reason = await _page_problem(world, goal, at)
+    elif isinstance(goal, NothingElseGoal):
+        title = "nothing else changed" + (
+            f" besides {', '.join(goal.besides)}" if goal.besides else ""
+        )
+        reason = await _else_changed(world, goal, at)
     elif isinstance(goal, AnswerGoal):
         title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
         reason = await _answer_problem(world, goal, at)
@@ -146,6 +165,72 @@ async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRe
             and not (besides and (_has(one.before, besides) or _has(one.after, besides)))
         ]
     ).removeprefix(": ")
+
+
+async def _request_problem(world: World, goal: RequestGoal, at: WorldRef) -> str:
+    from agentworld_sim.sites.site_application import noted_requests
+    from agentworld_sim.sites.site_routes import SitePath
+
+    noted = noted_requests((await world.state(at)).values, goal.site)
+    path = SitePath(goal.request)
+    there = [one for one in noted if path.match(urlsplit(str(one["url"])).path) is not None]
+    if not there:
+        return "no form was accepted there"
+    for one in there:
+        sent = {(name, text) for name, text in one["fields"]}
+        if sent >= set(goal.fields.items()) and goal.status in (None, one["status"]):
+            return ""
+    return f"it was sent {_short(canonical_json(dict(there[-1]['fields'])))} and answered {there[-1]['status']}"
+
+
+async def _page_problem(world: World, goal: PageGoal, at: WorldRef) -> str:
+    from agentworld_sim.engines.web.browser_state import BrowserState
+    from agentworld_sim.engines.web.document import parse_document
+
+    browser = BrowserState((await world.state(at)).values)
+    page = browser.page(browser.tab)
+    parts = urlsplit(page.url)
+    if goal.page not in (page.url, urlunsplit(("", "", parts.path, parts.query, ""))):
+        return f"the browser shows {page.url}"
+    if goal.contains is None:
+        return ""
+    body = parse_document(page.html).root.descendants("body")
+    text = " ".join(" ".join(one.text_content() for one in body).split())
+    return "" if goal.contains in text else f"it says {_short(text)}"
+
+
+async def _else_changed(world: World, goal: NothingElseGoal, at: WorldRef) -> str:
+    """The changes of records that no goal of the scenario asks for."""
+    from agentworld_sim.scenario import RecordGoal
+
+    wanted = [one for one in world.scenario.goals if isinstance(one, RecordGoal)]
+    left = [one for one in wanted if one.added is not None]
+    found: list[object] = []
+    for change in (await world.diff(world.root, at=at)).records:
+        before, after = change.before, change.after
+        own = [one for one in wanted if one.record == change.table]
+        if change.table in goal.besides:
+            continue
+        if before is None:
+            fitting = next((one for one in left if one in own and _has(after, one.added)), None)
+            if fitting is not None:
+                left.remove(fitting)
+                continue
+        elif after is None:
+            if any(one.deleted is not None and _has(before, one.deleted) for one in own):
+                continue
+        else:
+            free = {
+                name
+                for one in own
+                if one.changed and _has(before, one.where)
+                for name in one.changed
+            }
+            names = {name for name in {**before, **after} if before.get(name) != after.get(name)}
+            if all(name in free or f"{change.table}.{name}" in goal.besides for name in names):
+                continue
+        found.append(change)
+    return _list(found).removeprefix(": ")
 
 
 async def _files_changed(world: World, goal: UnchangedFilesGoal, at: WorldRef) -> str:

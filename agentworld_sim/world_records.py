@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Records = Mapping[str, Mapping[str, Any]]
 """The records of one table, by a key of their own."""
 
-_INTERNAL = re.compile(r"(tables|memory|sqlite|browser|replay|control|condition)(@[^/]*)?/")
+_INTERNAL = re.compile(r"(tables|memory|sqlite|browser|sites|replay|control|condition)(@[^/]*)?/")
 """How the keys of values begin that engines and controls keep for themselves."""
 
 

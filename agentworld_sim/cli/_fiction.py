@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim.cli.command_options import json_option
+from agentworld_sim.cli.command_options import (
+    ModelChoice,
+    asynchronous,
+    json_option,
+    model_options,
+)
+from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
+    from agentworld_sim.fiction.model_author import ModelAuthor
     from agentworld_sim.synthesis.world_set import Step, WorldSet
 
 FOUND_PROBLEMS = 4
@@ -33,6 +41,7 @@ def fiction() -> None:
     """Build fictional worlds, and questions about them with their proofs.
 
     \b
+      agentworld fiction design lights.yaml --about "Lighthouses and their keepers"
       agentworld fiction build worlds --worlds 1000
       agentworld fiction questions worlds --count 10
       agentworld fiction check worlds
@@ -43,10 +52,40 @@ def fiction() -> None:
     """
 
 
+def _new_file(context: click.Context, parameter: click.Parameter, file: Path) -> Path:
+    if file.suffix != ".yaml" or (file.exists() and str(file) != context.params.get("family")):
+        raise UsageError(f"{file} exists, or is no .yaml file. Name a new one: {file.stem}-2.yaml.")
+    return file
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path), callback=_new_file)
+
+
+@fiction.command()
+@file_argument
+@click.option("--about", required=True, metavar="TEXT", help="What its worlds are about.")
+@model_options
+@asynchronous
+async def design(file: Path, about: str, model_choice: ModelChoice) -> None:
+    """Have a model design a family and write rows of its things: FILE.yaml, for `--family` and scenarios.
+
+    The family is tried before it is kept: every rule holds in its worlds, and questions can be asked.
+    """
+    from agentworld_sim.fiction.world_design import design_family
+
+    async with _author(model_choice, "tables") as (author, done):
+        data, refused = await design_family(file.stem, about, author, done)
+    _write_family(file, data)
+    for problem in refused:
+        click.echo(f"left out: {problem}", err=True)
+    rows = sum(len(table.get("rows", ())) for table in data["tables"])
+    click.echo(f"{file}: {len(data['tables'])} tables, {rows} rows written by the model")
+
+
 @fiction.command()
 @folder_argument
 @click.option(
-    "--family", "families", multiple=True, metavar="NAME", help="One of them; all by default."
+    "--family", "families", multiple=True, metavar="NAME|FILE", help="One of them; all by default."
 )
 @click.option(
     "--worlds", type=click.IntRange(min=1), default=10, show_default=True, help="How many."
@@ -90,10 +129,44 @@ def build(
     from agentworld_sim.fiction.schema_files import family_names, read_family
     from agentworld_sim.synthesis.world_set import WorldSet, recipes_of
 
+    families = [str(Path(one).resolve()) if one.endswith(".yaml") else one for one in families]
     for family in families:
         read_family(family)
     recipes = recipes_of(families or family_names(), worlds, seed, **fields)
     _run(WorldSet.begin(folder, recipes), "build", {}, jobs, as_json)
+
+
+@fiction.command()
+@click.argument("family", is_eager=True)
+@file_argument
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Its world.")
+@click.option(
+    "--rows", type=click.IntRange(50, 50_000), default=400, show_default=True, help="Of the world."
+)
+@model_options
+@asynchronous
+async def write(family: str, file: Path, seed: int, rows: int, model_choice: ModelChoice) -> None:
+    """Have a model write the pages of one world of FAMILY, a name or a file: FILE.yaml is the family with the texts.
+
+    A text is kept if its numbers, dates, names and links are those of the page.
+    """
+    from agentworld_sim.fiction.fiction import Fiction
+    from agentworld_sim.fiction.page_author import KINDS, write_texts
+    from agentworld_sim.fiction.pages import fiction_pages
+    from agentworld_sim.fiction.recipe import FictionRecipe
+    from agentworld_sim.fiction.schema_files import family_data, read_schema
+
+    data = family_data(family)
+    texts = data.pop("texts", {})
+    recipe = FictionRecipe(family=family, seed=seed, rows=rows)
+    fiction = Fiction.generate(recipe, read_schema(data))
+    pages = [page for page in fiction_pages(fiction) if page.kind in KINDS]
+    async with _author(model_choice, "pages", len(pages)) as (author, done):
+        found, left = await write_texts(fiction, pages, author, done)
+    merged = {url: {**texts.get(url, {}), **some} for url, some in found.items()}
+    _write_family(file, {**data, "texts": {**texts, **merged}})
+    count = sum(map(len, found.values()))
+    click.echo(f"{file}: {count:,} sentences of {len(pages):,} pages; {left:,} stay as they were")
 
 
 @fiction.command()
@@ -144,6 +217,40 @@ def export(folder: Path, output: Path) -> None:
     from agentworld_sim.synthesis.world_set import WorldSet
 
     click.echo(f"{output}: {write_export(WorldSet.open(folder), output):,} questions")
+
+
+@asynccontextmanager
+async def _author(
+    model_choice: ModelChoice, what: str, total: int | None = None
+) -> AsyncGenerator[tuple[ModelAuthor, Callable[[], None]]]:
+    """A model that writes, and what shows its progress."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from agentworld_sim.fiction.model_author import ModelAuthor
+
+    model = model_choice.require()
+    try:
+        with Progress(console=Console(stderr=True)) as progress:
+            bar = progress.add_task(what, total=total)
+            yield ModelAuthor(model), lambda: progress.advance(bar)
+    finally:
+        await model.close()
+
+
+def _write_family(file: Path, data: Mapping[str, Any]) -> None:
+    import yaml
+
+    part = file.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_text(
+            yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120), "utf-8"
+        )
+        part.replace(file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error}.") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _run(

@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": "agentworld_sim.cli._model_server:serve",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._main:version",
+    "web": "agentworld_sim.cli._web:web",
     "world": "agentworld_sim.cli._world:world",
 }
 """Loaded when called, so that `agentworld version` waits for nothing."""
@@ -43,6 +44,7 @@ SUMMARIES = {
     "shell": "A shell in a simulated Debian machine.",
     "train": "Train world models, and agents in worlds.",
     "version": "Print the versions that matter in a bug report.",
+    "web": "Serve the internet of a world to real browsers and programs, and stay until Ctrl-C.",
     "world": "List, look into, compare, fork, put back and remove kept worlds.",
 }
 """What `--help` says of commands without loading them; those of others are loaded for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
 from random import Random
 
 from agentworld_sim.errors import UsageError
@@ -16,6 +17,10 @@ from agentworld_sim.fiction.value_draws import DraftRow, ValueDraws
 
 DRAWS = 60
 """How often a row is drawn before the schema counts as one that cannot be satisfied."""
+
+MAX_STEPS = 1_000
+"""Of the virtual machine of SQLite, in millions, for a small world: some ten seconds. One of 50,000 rows takes 330 at
+most, and may take six times as many as a small one."""
 
 _SQL_TYPES = {
     "text": "text",
@@ -30,7 +35,8 @@ def row_counts(schema: FictionSchema, rows: int) -> dict[str, int]:
     """How many rows each table has, or at most has, of `rows` in all."""
     shares = sum(table.share for table in schema.tables)
     return {
-        table.name: max(table.least, round(rows * table.share / shares)) for table in schema.tables
+        table.name: max(table.least, len(table.rows), round(rows * table.share / shares))
+        for table in schema.tables
     }
 
 
@@ -117,6 +123,8 @@ class FictionDraft:
             connection.executescript(
                 "pragma foreign_keys = on; begin; pragma defer_foreign_keys = on"
             )
+            steps, most = count(), MAX_STEPS + self._recipe.rows // 10
+            connection.set_progress_handler(lambda: next(steps) > most, 1_000_000)
             create_tables(connection, self._schema, draft=True)
             counts = row_counts(self._schema, self._recipe.rows)
             for table in self._schema.tables:
@@ -146,21 +154,25 @@ class FictionDraft:
                 names = [one[0] for one in cursor.description]
                 rows += [dict(zip(names, one, strict=True)) for one in cursor]
         else:
-            rows += [{} for _ in range(count)]
+            rows += [self._with_keys(table, row) for row in table.rows]
+            rows += [{} for _ in range(count - len(rows))]
         for number, row in enumerate(rows, 1):
             row[table.key] = number
         for column in table.columns:
+            blank = [row for row in rows if column.name not in row]
             seed = f"{self._recipe.seed}/{self._schema.name}/{table.name}/{column.name}"
             if isinstance(column.make, Name):
                 names = self._recipe.names
                 # Twins must not differ in anything else, so that names have draws of their own.
-                values = draw_names(column.make.name, names, len(rows), Random(f"{seed}/{names}"))
+                drawn = draw_names(column.make.name, names, len(rows), Random(f"{seed}/{names}"))
+                taken = {row.get(column.name) for row in rows}
+                values = [name for name in drawn if name not in taken][: len(blank)]
             elif column.make:
                 with self._at(f"{place}, column {column.name!r}"):
-                    values = self._draws.draw(table, column, rows, Random(seed))
+                    values = self._draws.draw(table, column, blank, Random(seed))
             else:
                 continue
-            for row, value in zip(rows, values, strict=True):
+            for row, value in zip(blank, values, strict=True):
                 row[column.name] = value
         with self._at(place):
             insert_rows(connection, table, rows, ignore=True)
@@ -169,17 +181,29 @@ class FictionDraft:
             if row[table.key] not in kept:
                 self._redraw(connection, table, row)
 
+    def _with_keys(self, table: Table, written: Row) -> DraftRow:
+        """A row that somebody wrote, with keys for the titles of what it refers to."""
+        row = dict(written)
+        for column in table.columns:
+            if column.references and row.get(column.name) is not None:
+                other = self._schema.table(column.references)
+                titles = [one.get(other.title) for one in other.rows]
+                row[column.name] = titles.index(row[column.name]) + 1
+        return row
+
     def _redraw(
         self, connection: sqlite3.Connection, table: Table, row: DraftRow, refusal: str = ""
     ) -> None:
-        """Draws all of a row but its name and what is given, until the constraints of its table take it."""
-        key = row[table.key]
+        """Draws all of a row but its name and what is given or written, until the constraints of its table take it."""
+        key: int = row[table.key]
         connection.execute(f"delete from {table.name} where {table.key} = ?", (key,))
+        written = table.rows[key - 1] if key <= len(table.rows) else {}
         for attempt in range(self._attempts.get((table.name, key), 0), DRAWS):
             self._attempts[table.name, key] = attempt + 1
             chance = Random(f"{self._recipe.seed}/{self._schema.name}/{table.name}/{key}/{attempt}")
             for column in table.columns:
-                if column.make and not isinstance(column.make, Name | Sql):
+                fixed = column.name in written or isinstance(column.make, Name | Sql)
+                if column.make and not fixed:
                     with self._at(f"table {table.name!r}, column {column.name!r}"):
                         row[column.name] = self._draws.draw(table, column, [row], chance)[0]
             try:

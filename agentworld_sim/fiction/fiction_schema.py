@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -14,6 +15,9 @@ ColumnType = Literal["text", "integer", "number", "date", "boolean"]
 FictionKind = Literal["time_shifted", "long_tail", "private", "grounded"]
 """Why nobody can know the facts by heart: they lie in the future; they are details that nobody repeats; they are
 records of one house; or they only look like those of the real world, with its units and proportions."""
+
+Row = Mapping[str, Any]
+"""Column to value: text, int, float or None."""
 
 _STRICT: Any = {"extra": "forbid"}
 
@@ -43,6 +47,10 @@ class Column:
     """How its values are drawn; none where rows come from elsewhere, or from the table's `given`."""
 
 
+_AN = re.compile(r"[aio]|e(?!u)|u(?!ni|s[aeiu])|hour|heir|honou?r")
+"""What words begin with that are spoken with a vowel first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One kind of thing, or of event."""
@@ -65,10 +73,18 @@ class Table:
     given: str = ""
     """A query of the tables before that gives its rows, and a value for each of the columns that it names; at most
     as many rows as its share are taken. Empty where rows are drawn."""
+    rows: tuple[Row, ...] = ()
+    """Rows that somebody wrote: the table's first. What one leaves out is drawn; a reference is the title of a row that
+    is written before it."""
     unique: tuple[tuple[str, ...], ...] = ()
     """Columns whose values together occur once."""
     checks: Mapping[str, str] = field(default_factory=dict[str, str])
     """What holds in every row: in words, and as an SQL expression."""
+
+    @property
+    def a_noun(self) -> str:
+        """`a maker`, `an instrument`, `a unit`."""
+        return f"{'an' if _AN.match(self.noun[0]) else 'a'} {self.noun[0]}"
 
     def column(self, name: str) -> Column:
         return next(one for one in self.columns if one.name == name)
@@ -103,10 +119,8 @@ class FictionSchema:
     tables: tuple[Table, ...]
     """Each after those that it refers to."""
     rules: tuple[Rule, ...] = ()
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """By address, sentences of pages and how somebody wrote them otherwise; see `page_texts`."""
 
     def table(self, name: str) -> Table:
         return next(one for one in self.tables if one.name == name)
-
-
-Row = Mapping[str, Any]
-"""Column to value: text, int, float or None."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -34,12 +33,6 @@ def _grammar() -> Mapping[str, Any]:
 def name_kinds() -> tuple[str, ...]:
     """What a column's `make: {name: …}` may say."""
     return tuple(_grammar()["kinds"])
-
-
-def invented_words() -> Iterator[str]:
-    """Every word of our own that a name may have."""
-    for parts in _grammar()["words"].values():
-        yield from ("".join(one) for one in product(*parts))
 
 
 def _parts(word: str) -> Sequence[Sequence[str]]:

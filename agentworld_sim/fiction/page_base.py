@@ -36,14 +36,21 @@ def fiction_base(recipe: FictionRecipe, content: str = "") -> BaseData:
 
         PageIndex(connection).write(fiction_pages(Fiction.generate(recipe)))
 
-    key = canonical_json({**asdict(recipe), "builder": builder_hash()})
+    key = canonical_json({**asdict(recipe), "builder": builder_hash(recipe.family)})
     return open_base_data(key, build, content=content)
 
 
-@cache
-def builder_hash() -> str:
+def builder_hash(family: str) -> str:
     """A hash of all that makes pages out of a recipe and searches them, so that a changed family or template is never
-    answered from what an earlier release kept."""
+    answered from what was kept before. Raises `UsageError` where there is no such family."""
+    from agentworld_sim.fiction.schema_files import family_text
+
+    return hashlib.sha256((code_hash() + family_text(family)).encode()).hexdigest()
+
+
+@cache
+def code_hash() -> str:
+    """A hash of the code of worlds and searches, and of the families that ship."""
     digest = hashlib.sha256()
     fiction = Path(__file__).parent
     for folder in (fiction, fiction.parent / "engines" / "search"):

@@ -18,6 +18,7 @@ from agentworld_sim.extras import require
 from agentworld_sim.fiction.fiction import Fiction
 from agentworld_sim.fiction.fiction_schema import Column, Row, Table
 from agentworld_sim.fiction.name_grammar import draw_names
+from agentworld_sim.fiction.page_texts import with_texts
 
 LINES = 40
 """Lines of a list on one page."""
@@ -38,7 +39,8 @@ SEPARATORS = 10_000
 
 def fiction_pages(fiction: Fiction) -> Iterator[WebPage]:
     """All pages of a world, in one order; the same world has the same pages."""
-    return _PageWriter(fiction).pages()
+    for page in _PageWriter(fiction).pages():
+        yield with_texts(page, fiction.schema.texts.get(page.url, {}))
 
 
 def value_text(column: Column, value: Any) -> str:
@@ -244,15 +246,7 @@ class _PageWriter:
         )
 
     def _about(self, entry: _Entry) -> Iterator[WebPage]:
-        names = {
-            "title": entry.title,
-            "url": entry.url,
-            "news": entry.news,
-            "official": entry.official,
-            "forum": entry.forum,
-            "variant": entry.variant,
-            "a_noun": f"{'an' if entry.table.noun[0][0] in 'aeiou' else 'a'} {entry.table.noun[0]}",
-        }
+        names = {**vars(entry), "a_noun": entry.table.a_noun}
         yield from self._article(entry, names)
         if entry.news:
             yield self._news(entry, names)

@@ -17,6 +17,7 @@ from agentworld_sim.fiction.query_plan import (
     Rank,
     Rows,
     column_of,
+    columns_on,
     is_title,
     table_at,
 )
@@ -72,11 +73,8 @@ class PlanDraws:
         """Whether a field can be a value: yes and no say in no text what they mean, so that nothing could keep them
         out of a result; and where cells may be empty, some of an answer's seldom are not."""
         column = column_of(self._schema, table, field)
-        way = [
-            table_at(self._schema, table, field.steps[:place]).column(step)
-            for place, step in enumerate(field.steps)
-            if step not in leads
-        ]
+        way = columns_on(self._schema, table, field.steps)
+        way = [one for one in way if one.name not in leads]
         return column.type != "boolean" and not any(one.nullable for one in (column, *way))
 
     def _filters(self, table: Table, fields: Sequence[FieldPath], count: int) -> tuple[Filter, ...]:
@@ -94,12 +92,9 @@ class PlanDraws:
 
     def _can_filter(self, table: str, field: FieldPath) -> bool:
         """Whether words can say a filter on a field, and the way to it."""
-        way = [
-            table_at(self._schema, table, field.steps[:place]).column(step).asks
-            for place, step in enumerate(field.steps)
-        ]
         asks = asks_of(self._schema, table, field)
-        return bool(asks.keys() & OPERATORS.keys()) and all("equal" in one for one in way)
+        way = columns_on(self._schema, table, field.steps)
+        return bool(asks.keys() & OPERATORS.keys()) and all("equal" in one.asks for one in way)
 
     def _fields_of(self, table: Table, steps: tuple[str, ...] = ()) -> Iterator[FieldPath]:
         there = table_at(self._schema, table.name, steps)
@@ -127,5 +122,5 @@ class PlanDraws:
 def asks_of(schema: FictionSchema, table: str, field: FieldPath) -> Mapping[str, str]:
     """How a filter on a field is said: what a thing is called is asked for by the column that refers to it."""
     if field.steps and is_title(schema, table, field):
-        return table_at(schema, table, field.steps[:-1]).column(field.steps[-1]).asks
+        return columns_on(schema, table, field.steps)[-1].asks
     return column_of(schema, table, field).asks

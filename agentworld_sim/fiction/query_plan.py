@@ -90,6 +90,11 @@ def table_at(schema: FictionSchema, table: str, steps: Sequence[str]) -> Table:
     return schema.table(table)
 
 
+def columns_on(schema: FictionSchema, table: str, steps: Sequence[str]) -> list[Column]:
+    """The columns of references, each of the table that those before lead to."""
+    return [table_at(schema, table, steps[:place]).column(step) for place, step in enumerate(steps)]
+
+
 def column_of(schema: FictionSchema, table: str, path: FieldPath) -> Column:
     return table_at(schema, table, path.steps).column(path.column)
 

@@ -18,8 +18,8 @@ from agentworld_sim.fiction.query_plan import (
     QueryPlan,
     Rank,
     column_of,
+    columns_on,
     is_title,
-    table_at,
 )
 
 _LISTS = (
@@ -64,17 +64,12 @@ def headers(schema: FictionSchema, plan: QueryPlan) -> tuple[str, ...]:
 
 def metric_of(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> CellMetric:
     """How the values of a column are compared."""
-    if isinstance(what, Aggregate) and not what.column:
-        return CellMetric(metric="number_near", preprocess=("extract_number",))
-    match _column(schema, table, what).type:
-        case "integer":
-            return CellMetric(metric="number_near", preprocess=("extract_number",))
-        case "number":
-            return CellMetric(metric="number_near", criterion=0.01, preprocess=("extract_number",))
-        case "date":
-            return CellMetric(preprocess=("norm_date",))
-        case _:
-            return CellMetric(preprocess=("norm_str",))
+    counts = isinstance(what, Aggregate) and not what.column
+    type = "integer" if counts else _column(schema, table, what).type
+    if type in ("integer", "number"):
+        criterion = 0.01 if type == "number" else 0.0
+        return CellMetric(metric="number_near", criterion=criterion, preprocess=("extract_number",))
+    return CellMetric(preprocess=("norm_date" if type == "date" else "norm_str",))
 
 
 def _column(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> Column:
@@ -87,7 +82,7 @@ def _header(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> s
     if isinstance(what, FieldPath):
         steps, label = what.steps, column_of(schema, table, what).label
         if steps and is_title(schema, table, what):
-            label, steps = table_at(schema, table, steps[:-1]).column(steps[-1]).label, steps[:-1]
+            label, steps = columns_on(schema, table, steps)[-1].label, steps[:-1]
         return f"{label} ({_way(schema, table, steps)})" if steps else label
     there = schema.table(what.table)
     # A match names two clubs, and people supervise people: then it is said by which column.
@@ -104,10 +99,7 @@ def _header(schema: FictionSchema, table: str, what: FieldPath | Aggregate) -> s
 
 def _way(schema: FictionSchema, table: str, steps: Sequence[str]) -> str:
     """`maker`, `maker's country`."""
-    labels = [
-        table_at(schema, table, steps[:end]).column(step).label for end, step in enumerate(steps)
-    ]
-    return "'s ".join(map(_small, labels))
+    return "'s ".join(_small(one.label) for one in columns_on(schema, table, steps))
 
 
 def _small(label: str) -> str:
@@ -122,22 +114,18 @@ def _filter(schema: FictionSchema, table: str, one: Filter) -> str:
     says = _phrase(
         asks_of(schema, table, one.field)[one.comparison], _value_text(column, one.value)
     )
-    for place in reversed(range(len(steps))):
-        noun = table_at(schema, table, steps[: place + 1]).noun[0]
-        a = "an" if noun[0] in "aeio" else "a"
-        way = table_at(schema, table, steps[:place]).column(steps[place])
-        says = _phrase(way.asks["equal"], f"{a} {noun} that {says}")
+    for way in reversed(columns_on(schema, table, steps)):
+        a_noun = schema.table(way.references).a_noun
+        says = _phrase(way.asks["equal"], f"{a_noun} that {says}")
     return f"that {says}"
 
 
 def _rank(schema: FictionSchema, table: str, rank: Rank) -> str:
-    """`the highest number of offers`, `the latest date of "Launched"`."""
-    says, word = _header(schema, table, rank.by), "max" if rank.highest else "min"
-    if isinstance(rank.by, Aggregate):
-        return f"the {_WORDS[word]} {_small(says)}"
-    if column_of(schema, table, rank.by).type == "date":
-        return f'the {_WORDS_OF_DATES[word]} date of "{says}"'
-    return f'the {_WORDS[word]} value of "{says}"'
+    """`the highest number of offers`, `the latest launch date`."""
+    word = "max" if rank.highest else "min"
+    dates = isinstance(rank.by, FieldPath) and _column(schema, table, rank.by).type == "date"
+    words = _WORDS_OF_DATES if dates else _WORDS
+    return f"the {words[word]} {_small(_header(schema, table, rank.by))}"
 
 
 def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
@@ -147,7 +135,8 @@ def _forms(schema: FictionSchema, plan: QueryPlan) -> list[str]:
         for one in plan.values
         if not isinstance(one, Aggregate) or one.column
     }
-    found = [f"{name} is in {column.unit}." for name, column in columns.items() if column.unit]
+    units = [f"{name} in {column.unit}" for name, column in columns.items() if column.unit]
+    found = [f"Give {_both(units)}."] * bool(units)
     types = {column.type for column in columns.values()}
     found += ["Write dates as YYYY-MM-DD."] * ("date" in types)
     found += ["Write numbers as digits alone."] * bool({"integer", "number"} & types)

@@ -49,16 +49,11 @@ def value_of(schema: FictionSchema, rows: Rows, table: str, row: Row, field: Fie
 
 def _numbers(rows: Rows, what: Aggregate) -> dict[Any, Any]:
     """By key of the row that others refer to."""
-    found: dict[Any, Any] = {}
+    found: dict[Any, list[Any]] = {}
     for row in rows[what.table]:
         key, one = row[what.via], 1 if what.function == "count" else row[what.column]
         if one is None:
             continue
-        before = found.get(key)
-        if before is None:
-            found[key] = one
-        elif what.function == "count":
-            found[key] = before + 1
-        else:
-            found[key] = max(before, one) if what.function == "max" else min(before, one)
-    return found
+        found.setdefault(key, []).append(one)
+    function = {"count": sum, "max": max, "min": min}[what.function]
+    return {key: function(values) for key, values in found.items()}

@@ -8,13 +8,15 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.extras import require
 from agentworld_sim.fiction.fiction_draft import create_tables
-from agentworld_sim.fiction.fiction_schema import Column, FictionSchema
+from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
 from agentworld_sim.fiction.makes import (
     After,
     Between,
@@ -54,22 +56,53 @@ def family_names() -> list[str]:
     )
 
 
-@cache
-def read_family(name: str) -> FictionSchema:
-    """The schema of a family that ships.
+def family_text(name: str) -> str:
+    """The YAML of a family: of one that ships, by its name, or of a file, by its path, which ends in `.yaml`.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: there is none.
     """
+    known = family_names()
+    if name in known:
+        return (FAMILIES / f"{name}.yaml").read_text(encoding="utf-8")
+    try:
+        if name.endswith(".yaml"):
+            return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the family {name!r} cannot be read: {error}.") from None
+    raise UsageError(
+        f"there is no family {name!r} of fictional worlds.{nearest(name, known)} There are: {', '.join(known)}; or"
+        " name a file: world.yaml."
+    )
+
+
+def family_data(name: str) -> dict[str, Any]:
+    """A family as plain data. Raises `UsageError` where there is none, or its file holds something else."""
     import yaml
 
-    known = family_names()
-    if name not in known:
-        raise UsageError(
-            f"there is no family {name!r} of fictional worlds.{nearest(name, known)} There are: {', '.join(known)}."
-        )
-    text = (FAMILIES / f"{name}.yaml").read_text(encoding="utf-8")
-    return read_schema({"name": name} | yaml.load(text, yaml.CSafeLoader))
+    try:
+        data: object = yaml.load(family_text(name), yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise UsageError(f"the family {name!r} is no YAML: {error}.") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"the family {name!r} is no mapping with `about` and `tables`.")
+    # Through JSON: keys that YAML takes for numbers, dates or nothing are texts.
+    return {"name": Path(name).stem} | json.loads(json.dumps(data, default=str))
+
+
+def read_family(name: str) -> FictionSchema:
+    """The schema of a family, by its name or its file's path.
+
+    Raises:
+        UsageError: there is none, or it cannot be used.
+    """
+    return _read(name, family_text(name))
+
+
+@lru_cache(maxsize=32)
+def _read(name: str, text: str) -> FictionSchema:
+    del text  # a file may change
+    return read_schema(family_data(name))
 
 
 def read_schema(data: Mapping[str, Any]) -> FictionSchema:
@@ -154,6 +187,7 @@ def _problems(schema: FictionSchema) -> Iterator[str]:
             for problem in _column_problems(table.name, column, tables):
                 yield f"{where}.{column.name}: {problem}"
             columns[column.name] = column
+        yield from (f"{where}.{problem}" for problem in _row_problems(table, schema))
         for name in (column for group in table.unique for column in group):
             if name not in columns:
                 yield f"{where}.unique: {_no('column', name, columns)}"
@@ -174,6 +208,7 @@ def _no(kind: str, name: str, known: Iterable[str]) -> str:
 
 def _column_problems(table: str, column: Column, tables: Tables) -> Iterator[str]:
     make = column.make
+    yield from filter(None, map(_template_problem, (*column.says, *column.asks.values())))
     for comparison in column.asks:
         if comparison not in _COMPARISONS:
             yield f"asks: {_no('comparison', comparison, _COMPARISONS)}"
@@ -226,6 +261,45 @@ def _column_problems(table: str, column: Column, tables: Tables) -> Iterator[str
     for path in paths:
         if path != "today":
             yield from _path_problems(path, column, table, tables)
+
+
+def _row_problems(table: Table, schema: FictionSchema) -> Iterator[str]:
+    """What is wrong with rows that somebody wrote, beside what SQL refuses."""
+    if table.rows and table.given:
+        yield "rows: they follow from a query, `given`."
+    columns = {column.name: column for column in table.columns}
+    for number, row in enumerate(table.rows, 1):
+        for name, value in row.items():
+            where, column = f"rows.{number}.{name}", columns.get(name)
+            if column is None:
+                yield f"{where}: {_no('column', name, columns)}"
+            elif isinstance(column.make, Sql):
+                yield f"{where}: it is computed. Leave it out."
+            elif value is None:
+                continue
+            elif column.references:
+                titles = [
+                    one.get(other.title)
+                    for other in schema.tables
+                    if other.name == column.references
+                    for one in (other.rows[: number - 1] if other is table else other.rows)
+                ]
+                if value not in titles:
+                    yield f"{where}: no row of {column.references!r} before it has the title {value!r}; these have one: {titles}."
+            elif not (_fits(value, column.type) and isinstance(value, str) == (column.type in ("text", "date"))):  # fmt: skip
+                yield f"{where}: {value!r} is not of the type {column.type}."
+            elif isinstance(column.make, OneOf) and str(value) not in map(str, column.make.one_of):
+                yield f"{where}: {value!r} is none of {list(column.make.one_of)}."
+
+
+@cache
+def _template_problem(text: str) -> str:
+    jinja = require("jinja2", extra="fiction")
+    try:
+        jinja.Environment().parse(text)
+    except jinja.TemplateError as error:
+        return f"{error}, in: {text!r}."
+    return ""
 
 
 def _fits(value: object, type: str) -> bool:

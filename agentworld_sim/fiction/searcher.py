@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from agentworld_sim.fiction.answer_scores import markdown_table, score_answer
 from agentworld_sim.fiction.fiction_questions import FictionQuestion
 from agentworld_sim.fiction.fiction_schema import Column, FictionSchema, Table
-from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan
+from agentworld_sim.fiction.query_plan import Aggregate, FieldPath, QueryPlan, columns_on
 from agentworld_sim.fiction.question_text import headers
 
 
@@ -140,8 +140,7 @@ class Searcher:
         """What the pages say; None where they leave it out."""
         if isinstance(what, Aggregate):
             return self._aggregate(thing, what)
-        for step in what.steps:
-            column = self.schema.table(table).column(step)
+        for column in columns_on(self.schema, table, what.steps):
             there = self._in_box(thing.url, column)
             if there is None:
                 return None
@@ -199,9 +198,11 @@ class Searcher:
                 if one[via.label].url == thing.url
                 and all(one[label] == cell for label, cell in line.items() if label in one)
             )
-            if (line := next(same, None)) is None:
+            found = next(same, None)
+            if found is None:
                 # Pages that say one fact in two ways.
                 raise _NotFoundError
+            line = found
         return _read_value(column, line[column.label].text)
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from functools import lru_cache
 from itertools import accumulate
 from math import exp, log
+from operator import add, mul
 from random import Random
 from typing import Any, assert_never
 
@@ -62,18 +63,9 @@ class ValueDraws:
             case Between():
                 return self._between(table, column, make)
             case After():
-                start, (low, high) = self._path(table, make.after), make.by
-                return _change(
-                    column, make.step, start, lambda value, part: value + low + part * (high - low)
-                )
+                return self._change(table, column, make, make.after, add)
             case Times():
-                start, (low, high) = self._path(table, make.times), make.by
-                return _change(
-                    column,
-                    make.step,
-                    start,
-                    lambda value, part: value * (low + part * (high - low)),
-                )
+                return self._change(table, column, make, make.times, mul)
             case OneOf():
                 weights = make.one_of if isinstance(make.one_of, Mapping) else None
                 cumulative = list(accumulate(weights.values())) if weights else None
@@ -118,6 +110,20 @@ class ValueDraws:
             return values
 
         return draw
+
+    def _change(
+        self,
+        table: Table,
+        column: Column,
+        make: After | Times,
+        path: str,
+        change: Callable[[float, float], float],
+    ) -> Drawer:
+        cell, start, (low, high) = _cell(column, make.step), self._path(table, path), make.by
+        return lambda rows, chance: [
+            None if value is None else cell(change(value, low + chance.random() * (high - low)))
+            for value in map(start, rows)
+        ]
 
     def _pick(self, table: Table, column: Column, make: Pick) -> Drawer:
         order = self._order(table, column)
@@ -184,19 +190,6 @@ class ValueDraws:
             return _day(found) if is_date and found is not None else found
 
         return value
-
-
-def _change(
-    column: Column,
-    step: float,
-    start: Callable[[DraftRow], Any],
-    change: Callable[[float, float], float],
-) -> Drawer:
-    cell = _cell(column, step)
-    return lambda rows, chance: [
-        None if value is None else cell(change(value, chance.random()))
-        for value in map(start, rows)
-    ]
 
 
 def _cell(column: Column, step: float) -> Callable[[float], Any]:

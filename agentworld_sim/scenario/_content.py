@@ -24,9 +24,11 @@ from agentworld_sim.scenario._types import (
     Instant,
     KeyedProblems,
     LinkTarget,
+    Matching,
     Mode,
     Regex,
     RelativePath,
+    Slug,
     Strict,
 )
 from agentworld_sim.scenario.tables import TableName
@@ -217,6 +219,39 @@ class UnchangedRecordsGoal(Strict):
     """Fields of records that may differ: they have them at the start or now."""
 
 
+class RequestGoal(Strict):
+    """A form that a site of the world accepted."""
+
+    request: Annotated[str, Matching(r"/[^\s?#]*", "a path, such as /f/books/{id}/-/comment")]
+    """Its path; `{name}` stands for any part."""
+    site: Slug | None = None
+    """The site; any by default."""
+    method: Literal["POST"] = "POST"
+    """Its method."""
+    fields: Mapping[str, str] = Field(default_factory=dict[str, str])
+    """Fields that were sent, as text; there may be others."""
+    status: Annotated[int, Field(ge=100, le=599)] | None = None
+    """The status of the answer; any by default."""
+
+
+class PageGoal(Strict):
+    """The page that the browser shows at the end."""
+
+    page: Annotated[str, Field(min_length=1)]
+    """Its address, or its path with the query."""
+    contains: str | None = None
+    """A part of its text."""
+
+
+class NothingElseGoal(Strict):
+    """No record is changed but as the other goals say."""
+
+    nothing_else: Literal["records"]
+    """What is watched."""
+    besides: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), strict=False)
+    """Tables, and fields as `table.field`, that may change all the same."""
+
+
 class MetricSpec(Strict):
     """How the cells of a column are compared."""
 
@@ -304,6 +339,9 @@ Goal = Annotated[
     | Annotated[RecordGoal, Tag("<record goal>")]
     | Annotated[UnchangedFilesGoal, Tag("<unchanged files goal>")]
     | Annotated[UnchangedRecordsGoal, Tag("<unchanged records goal>")]
+    | Annotated[RequestGoal, Tag("<request goal>")]
+    | Annotated[PageGoal, Tag("<page goal>")]
+    | Annotated[NothingElseGoal, Tag("<nothing_else goal>")]
     | Annotated[AnswerGoal, Tag("<answer goal>")],
     Discriminator(
         _goal_form, custom_error_type="goal_form", custom_error_message="not a form of goal"
@@ -311,7 +349,7 @@ Goal = Annotated[
 ]
 
 
-GOAL_KEYS = ("file", "command", "record", "unchanged", "answer")
+GOAL_KEYS = ("file", "command", "record", "unchanged", "answer", "request", "page", "nothing_else")
 """The key that says which form a goal is; the first one counts."""
 
 GOAL_FORMS: Mapping[str, type[Strict]] = {
@@ -320,6 +358,9 @@ GOAL_FORMS: Mapping[str, type[Strict]] = {
     "<record goal>": RecordGoal,
     "<unchanged files goal>": UnchangedFilesGoal,
     "<unchanged records goal>": UnchangedRecordsGoal,
+    "<request goal>": RequestGoal,
+    "<page goal>": PageGoal,
+    "<nothing_else goal>": NothingElseGoal,
     "<answer goal>": AnswerGoal,
 }
 
@@ -334,9 +375,7 @@ def form_hint(kind: str, value: object) -> str:
         )
     else:
         forms = GOAL_KEYS
-        text = (
-            "a mapping with one of the keys `file`, `command`, `record`, `unchanged` and `answer`."
-        )
+        text = f"a mapping with one of the keys {', '.join(f'`{key}`' for key in GOAL_KEYS)}."
     keys = (
         [str(key) for key in cast("dict[object, object]", value)] if isinstance(value, dict) else []
     )

@@ -61,6 +61,7 @@ from agentworld_sim.scenario._types import (
     mismatch,
     to_us,
 )
+from agentworld_sim.scenario.site_file import Site, SiteEntry, SiteUse
 from agentworld_sim.scenario.tables import DescribedTable, OperationSpec, TableSpec
 from agentworld_sim.toolkits import binding_for, toolkit
 from agentworld_sim.types.files import Blobs, FileTree
@@ -164,6 +165,9 @@ class Scenario(Strict):
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
+    sites: tuple[SiteUse, ...] = Field(default=(), strict=False)
+    """The web applications of its internet: by name, or with `file`, `hosts`, `user`. Their tables are tables of
+    the world; `tables` may give them more `records`."""
     fiction: FictionSpec | None = None
     """The fictional world whose pages the search tools find."""
     pages: Mapping[Address, PageSpec] = Field(default_factory=dict[str, PageSpec])
@@ -238,6 +242,10 @@ class Scenario(Strict):
                 problems.append(Problem(document.place(key), key, message))
         if scenario is None or problems:
             raise problems_error(source, problems)
+        if scenario.sites:
+            sites = tuple(entry.with_definition(base) for entry in scenario.sites)
+            scenario = scenario.model_copy(update={"sites": sites})
+            scenario.site_uses()
         return scenario._with_place(source, base)
 
     @classmethod
@@ -322,11 +330,35 @@ class Scenario(Strict):
         files_sum = machine_sum(self.machine.to_machine())
         return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
+    def site_uses(self) -> list[tuple[SiteEntry, Site | None]]:
+        """The sites, each with what the scenario says of it; `None` for the one that is made from the tables.
+
+        Raises:
+            ScenarioError: two declare one table, or the scenario declares it otherwise.
+        """
+        found = [(entry, entry.to_site()) for entry in self.sites]
+        owners: dict[str, str] = {}
+        for name, owner in [(name, site.site) for _, site in found if site for name in site.tables]:
+            if name in owners:
+                raise ScenarioError(f"two sites have a table {name!r}: {owners[name]} and {owner}.")
+            own = self.tables.get(name)
+            if own is not None and own != TableSpec(records=own.records):
+                raise ScenarioError(
+                    f"tables.{name}: the site {owner!r} says what it is. Give it `records` alone."
+                )
+            owners[name] = owner
+        return found
+
     def table_options(self) -> dict[str, Any]:
         """What the table engine takes: what it says of operations and of tables."""
+        tables = {name: spec.to_table(name) for name, spec in self.tables.items()}
+        for _, site in self.site_uses():
+            # Their first records are in the world's first state.
+            for name, spec in site.tables.items() if site is not None else ():
+                tables[name] = replace(spec.to_table(name), records=())
         return {
             "operations": {name: spec.to_operation(name) for name, spec in self.operations.items()},
-            "tables": {name: spec.to_table(name) for name, spec in self.tables.items()},
+            "tables": tables,
         }
 
     def canonical(self) -> str:
@@ -343,7 +375,13 @@ class Scenario(Strict):
         )
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
-        for name in ("tables", "operations", "answers", "fiction", "pages"):
+        content["sites"] = [
+            {"user": entry.user, "site": site.model_dump(mode="json", by_alias=True)}
+            if site
+            else entry.model_dump(mode="json")
+            for entry, site in self.site_uses()
+        ]
+        for name in ("tables", "operations", "answers", "fiction", "pages", "sites"):
             # A world without any keeps the name it had before there were any.
             if not content[name]:
                 del content[name]

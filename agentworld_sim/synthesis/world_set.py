@@ -124,7 +124,7 @@ def recipes_of(
 
 def name_of(recipe: FictionRecipe) -> str:
     """The name of a world in its set."""
-    parts = [recipe.family, str(recipe.seed), "real" if recipe.names == "real" else ""]
+    parts = [Path(recipe.family).stem, str(recipe.seed), "real" if recipe.names == "real" else ""]
     return "-".join(one for one in parts if one)
 
 
@@ -190,7 +190,7 @@ def _origin_hash(folder: Path, recipe: FictionRecipe, step: Step) -> str:
     """A hash of the recipe, the release, and the bytes that the step before left."""
     before = BEFORE[step]
     earlier = _file(folder, recipe, before).read_bytes() if before else b""
-    given = canonical_json([asdict(recipe), builder_hash()]).encode()
+    given = canonical_json([asdict(recipe), builder_hash(recipe.family)]).encode()
     return hashlib.sha256(given + earlier).hexdigest()
 
 

@@ -19,8 +19,8 @@ from tests.architecture.imports import (
 LAYERS = """
     regex errors toml _version types extras redaction schema ports registry ingest store diff llm checks
     domains
-    toolkits relational engines controls imagination fiction runtime scenario proxy world_records world goals supports_world binding
-    scoring world_spec episode cassette rollouts assembly serving bench synthesis report testing cli
+    toolkits relational engines controls imagination fiction runtime scenario sites proxy world_records world goals supports_world binding
+    scoring world_spec episode cassette rollouts assembly web_proxy serving bench synthesis report testing cli
 """.split()
 """The parts of the core, the lowest first: each imports only what stands before it."""
 

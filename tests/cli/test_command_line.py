@@ -23,7 +23,7 @@ from agentworld_sim.store.home import open_store
 from tests.cli.in_process import run_command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-COMMANDS = "controls demo doctor mcp prompt proxy serve shell train version world".split()
+COMMANDS = "controls demo doctor mcp prompt proxy serve shell train version web world".split()
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 
 
@@ -243,12 +243,14 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (["shell", "--scenario", "failing-tset", "-c", "ls"], 2, "Did you mean 'failing-test'?"),
         (["shell", "--scenario", "x", "--from", ".", "-c", "ls"], 2, "Give one of them"),
         (["shell", "--from", "nowhere", "-c", "ls"], 2, "'nowhere' is not a folder"),
+        (["web", "failing-test"], 2, "the scenario 'failing-test' has no internet"),
+        (["web", "fictional-web", "--port", "x"], 2, "'x' is not a valid integer"),
         (["shell", "--world", "a b", "-c", "ls"], 2, "'a b' cannot be a world's id"),
         (["shel"], 2, "No such command 'shel'. Did you mean 'shell'?"),
         (
             ["qqq"],
             2,
-            "There are: bench, controls, demo, doctor, evidence, fiction, mcp, prompt, proxy, serve, shell, train, version, world.",
+            "There are: bench, controls, demo, doctor, evidence, fiction, mcp, prompt, proxy, serve, shell, train, version, web, world.",
         ),
         (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
         (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),

@@ -21,7 +21,10 @@ def test_the_families_and_the_keys_are_those_of_the_code() -> None:
 
 
 def test_the_commands_exist() -> None:
-    for page in ("guides/fictional-worlds.md", "tutorials/fictional-web.md"):
-        text = (DOCS / page).read_text(encoding="utf-8")
-        used = dict.fromkeys(re.findall(r"^agentworld fiction (\w+)", text, re.MULTILINE))
-        assert list(used) == list(fiction.commands)
+    tutorial = (DOCS / "tutorials/fictional-web.md").read_text(encoding="utf-8")
+    assert used_in(PAGE) == list(fiction.commands)
+    assert used_in(tutorial) == [one for one in fiction.commands if one not in ("design", "write")]
+
+
+def used_in(text: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(r"^agentworld fiction (\w+)", text, re.MULTILINE)))

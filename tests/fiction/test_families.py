@@ -384,3 +384,20 @@ def test_real_names_without_faker_say_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match=r"agentworld-sim\[fiction\]"):
         Fiction.generate(FictionRecipe(family="products", names="real"))
     assert Fiction.generate(FictionRecipe(family="products")).broken_rules() == []
+
+
+@pytest.mark.parametrize(
+    "said", ["a unit", "an umbrella", "an instrument", "a maker", "an hour", "a European", "a user"]
+)
+def test_articles_follow_the_sound(said: str) -> None:
+    noun = said.partition(" ")[2].lower()
+    assert Table(name="t", noun=(noun, f"{noun}s"), columns=()).a_noun == said.lower()
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_labels_are_nouns(family: str) -> None:
+    # They stand in texts: the highest …, … (maker), list of … by ….
+    columns = [one for table in read_family(family).tables for one in table.columns]
+    assert [
+        one.label for one in columns if re.search(r"^\w+ed$| (by|of|in|on|to)$", one.label)
+    ] == []

@@ -97,7 +97,7 @@ def test_a_question_says_units_dates_and_columns() -> None:
     ]
     assert dates and all("Write dates as YYYY-MM-DD." in one.text for one in dates)
     weights = [one for one in drawn if "Weight" in one.gold.columns]
-    assert weights and all("Weight is in g." in one.text for one in weights)
+    assert weights and all("Weight in g" in one.text for one in weights)
 
 
 def test_two_ways_to_an_answer_that_differ_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

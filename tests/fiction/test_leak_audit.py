@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -31,7 +32,7 @@ def calls(texts: list[str], queries: tuple[str, ...] = ("makers",)) -> list[Sear
 def question(column: str) -> FictionQuestion:
     """One with a column of this name."""
     drawn = draw_questions(world(), pages=pages_of_rows(world()))
-    return next(one for one in drawn if column in one.gold.columns[1:])
+    return next(one for one in islice(drawn, 400) if column in one.gold.columns[1:])
 
 
 def fact(asked: FictionQuestion, column: str) -> tuple[str, object]:
@@ -58,7 +59,7 @@ def written(column: str, value: object) -> list[str]:
             f"{day}.{month}.{year}", f"{name.upper()} {int(day)}, {year}"]  # fmt: skip
 
 
-@pytest.mark.parametrize("column", ["Employees", "Launched"])
+@pytest.mark.parametrize("column", ["Employees", "Launch date"])
 @settings(max_examples=examples(40), deadline=None)
 @given(form=st.integers(0, 5), seed=st.integers(0, 999))
 def test_leaks_in_one_page_of_a_hundred_are_all_found(column: str, form: int, seed: int) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator
-from importlib import import_module
+from importlib import import_module, resources
+from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
+import yaml
 from faker.providers import address, geo, person
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.fiction.name_grammar import draw_names, invented_words, name_kinds
+from agentworld_sim.fiction.name_grammar import draw_names, name_kinds
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -33,6 +35,13 @@ def real_names() -> set[str]:
                 if any(word in name for word in ("cit", "countr", "name", "state", "region")):
                     found |= set(texts(getattr(provider, name)))
     return found
+
+
+def invented_words() -> Iterator[str]:
+    """Every word of our own that a name may have."""
+    text = resources.files("agentworld_sim.fiction").joinpath("names.yaml").read_text("utf-8")
+    for parts in yaml.safe_load(text)["words"].values():
+        yield from ("".join(one) for one in product(*parts))
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from agentworld_sim.scenario import Scenario, control_profiles
 MINIMAL = "name: x\ndomains: [terminal]\n"
 KEYS = (
     "$schema, access, answers, clock, controls, description, domains, fiction, files, files_from, goals, "
-    "instruction, limits, machine, model, name, operations, pages, reference, routes, seed, tables, tools"
+    "instruction, limits, machine, model, name, operations, pages, reference, routes, seed, sites, tables, tools"
 )
 ROOT_KEYS = f"Known keys: {KEYS}."
 
@@ -325,7 +325,7 @@ ONE_LINE = [
     (
         "goals: [{fil: /x}]",
         ("3:9: goals[0]: found a mapping with the keys fil; allowed: a mapping with one of the keys "
-        "`file`, `command`, `record`, `unchanged` and `answer`. Did you mean 'file'?"),
+        "`file`, `command`, `record`, `unchanged`, `answer`, `request`, `page`, `nothing_else`. Did you mean 'file'?"),
     ),
     (
         "goals: [{record: orders}]",

@@ -72,6 +72,13 @@ themselves outside of MCP servers.
 
 """
 
+_HTTP = """## http
+
+The calls by which programs outside of a world change it ([guide](../guides/real-browsers.md)); a tool of your own may
+be bound to it too.
+
+"""
+
 _PLAYWRIGHT = """## playwright-mcp, playwright-mcp-ref
 
 The tools of `@playwright/mcp` 0.0.83, which name elements by `target`, and of 0.0.68, which name them by `ref`: the
@@ -149,7 +156,8 @@ def document() -> str:
     common = [one for one in known if one.toolkit == "common"]
     servers = [one for one in known if one.engine == "toolkits" and one not in common]
     browser = [one for one in known if one.toolkit == "playwright-toolkit"]
-    playwright = [one for one in known if one.engine == "web" and one not in browser]
+    playwright = [one for one in known if one.toolkit.startswith("playwright-mcp")]
+    http = [one for one in known if one.toolkit == "http"]
     search = [one for one in known if one.engine == "search"]
     sections = (
         (_SERVERS, servers),
@@ -157,6 +165,7 @@ def document() -> str:
         (_SEARCH, search),
         (_BROWSER, browser),
         (_PLAYWRIGHT, playwright),
+        (_HTTP, http),
     )
     for text, tools in sections:
         rows = "\n".join(map(_short_row, tools))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
-from agentworld_sim.engines.search.web_page import Cell, PageKind, WebPage
+from agentworld_sim.engines.search.web_page import Cell, WebPage
 
 FREQUENT = 0.2
 """A word in more than this part of the pages finds nothing in particular."""
@@ -39,6 +39,7 @@ insert into page_words (page_words, rank) values ('rank', 'bm25(6.0, 2.0, 1.0)')
 """
 Accept = Callable[[WebPage], bool]
 
+_OF_HOST = "select number from page where (host = ? or host like ?)"
 _COLUMNS = "url, title, text, kind, date, teaser"
 
 STOP_WORDS = frozenset(
@@ -147,6 +148,10 @@ class PageIndex:
         """Whether any page is of this host."""
         return self._db.execute("select 1 from page where host = ?", (host,)).fetchone() is not None
 
+    def hosts(self) -> list[str]:
+        """The hosts of the pages, without `www.`."""
+        return [host for (host,) in self._db.execute("select distinct host from page")]
+
     def showing(self, cell: Cell) -> list[str]:
         """The URLs of the pages on which a fact stands."""
         found = self._db.execute(
@@ -202,15 +207,13 @@ class PageIndex:
         may = " OR ".join(_phrase(word) for word in words)
         match = " AND ".join(f"({one})" for one in (must, may) if one)
         if not match:
-            hosts = (
-                "select number from page where (host = ? or host like ?) order by number limit ?"
-            )
+            hosts = f"{_OF_HOST} order by number limit ?"
             return [one for (one,) in self._db.execute(hosts, (*_hosts(asked.host), limit))]
         if asked.without:
             match = f"({match}) NOT ({' OR '.join(map(_phrase, asked.without))})"
         statement, given = "select rowid from page_words where page_words match ?", [match]
         if asked.host:
-            statement += " and rowid in (select number from page where host = ? or host like ?)"
+            statement += f" and rowid in ({_OF_HOST})"
             given += _hosts(asked.host)
         rows = self._db.execute(f"{statement} order by rank, rowid limit {limit}", given)
         return [number for (number,) in rows]
@@ -284,14 +287,5 @@ def _phrase(words: str) -> str:
     return f'"{words}"'
 
 
-def _page(row: Sequence[str], cells: tuple[Cell, ...] = ()) -> WebPage:
-    url, title, text, kind, date, teaser = row[:6]
-    return WebPage(
-        url=url,
-        title=title,
-        text=text,
-        kind=cast("PageKind", kind),
-        date=date,
-        teaser=teaser,
-        cells=cells,
-    )
+def _page(row: Sequence[Any], cells: tuple[Cell, ...] = ()) -> WebPage:
+    return WebPage(**dict(zip(_COLUMNS.split(", "), row, strict=False)), cells=cells)

@@ -26,7 +26,6 @@ from agentworld_sim.engines.search.web_page import WebPage
 from agentworld_sim.engines.toolkits import ServerValues, answer_known
 from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.toolkits import (
-    KnownTool,
     bind_to,
     binding_for,
     unknown_to,
@@ -108,36 +107,46 @@ class SearchSession:
         self._own: PageIndex | None = None
 
     async def bring_up(self, values: Mapping[str, Any]) -> None:
+        """Opens the pages that the values name; what is opened for the first time may take long."""
+        if self._base is None and f"{PREFIX}base" in values:
+            await asyncio.to_thread(self.read, values)
+        else:
+            self.read(values)
+
+    def read(self, values: Mapping[str, Any]) -> None:
         """Opens the pages that the values name."""
         name = values.get(f"{PREFIX}base")
         if name is not None and (self._base is None or self._base[0] != name):
-            self._base = name, await asyncio.to_thread(self._open_pages, name)
+            self._base = name, self._open_pages(name)
         if any(key.startswith(PAGE) for key in changed_keys(self._values, values)):
             self._own = index_of(values)
         self._values = values
 
     async def answer(self, context: StepContext) -> Answer:
-        await self.bring_up(context.state.values)
-        conditions = Conditions.of(context.state.values)
+        state = context.state
+        await self.bring_up(state.values)
+        return await answer_known(
+            context, lambda found: self.turn(state, context.seed, context.call.name)
+        )
 
-        @contextmanager
-        def turn(found: KnownTool) -> Generator[SearchTurn]:
-            own = () if self._own is None else (self._own,)
-            with ExitStack() as stack:
-                if self._base is not None:
-                    connection = stack.enter_context(self._base[1].reading())
-                    own = (*own, PageIndex(connection))
-                yield SearchTurn(
-                    kept=ServerValues(context.state.values, PREFIX),
-                    clock_us=context.state.clock_us,
-                    seed=context.seed,
-                    name=context.call.name,
-                    offline=conditions.offline,
-                    dirt=conditions.web,
-                    indexes=own,
-                )
-
-        return await answer_known(context, turn)
+    @contextmanager
+    def turn(self, state: WorldState, seed: int, name: str) -> Generator[SearchTurn]:
+        """What operations may look at in a state whose pages were read."""
+        conditions = Conditions.of(state.values)
+        own = () if self._own is None else (self._own,)
+        with ExitStack() as stack:
+            if self._base is not None:
+                connection = stack.enter_context(self._base[1].reading())
+                own = (*own, PageIndex(connection))
+            yield SearchTurn(
+                kept=ServerValues(state.values, PREFIX),
+                clock_us=state.clock_us,
+                seed=seed,
+                name=name,
+                offline=conditions.offline,
+                dirt=conditions.web,
+                indexes=own,
+            )
 
     def close(self) -> None:
         pass

@@ -26,6 +26,7 @@ from agentworld_sim.types.turns import Observation
 Arguments = Mapping[str, Any]
 
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "pd": 1, "pw": 7, "pm": 31, "py": 365}
+_BAD_REQUEST = Observation(text="{'error': Exception('Error 400: Bad Request')}")
 _LONGEST_QUERY = 400
 _MOST_URLS = 20
 _MOST_RESULTS = 100
@@ -33,9 +34,9 @@ _MOST_RESULTS = 100
 
 def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`TavilySearch` of langchain-tavily."""
-    if _tavily_refusal(arguments):
-        return Observation(text="{'error': Exception('Error 400: Bad Request')}")
-    results = _tavily_results(turn, arguments)
+    if tavily_refusal(arguments):
+        return _BAD_REQUEST
+    results = tavily_results(turn, arguments)
     if not results:
         tried = ("time_range", "include_domains", "exclude_domains")
         advice = [f"Remove {name} argument" for name in tried if arguments.get(name)]
@@ -44,33 +45,44 @@ def tavily_search(turn: SearchTurn, arguments: Arguments) -> Observation:
         if arguments.get("topic", "general") != "general":
             advice.append("Try a general search using 'general' topic")
         return _nothing(f"search results found for '{arguments['query']}'", advice, "search")
+    return _json(tavily_response(turn, arguments["query"], results))
+
+
+def tavily_response(
+    turn: SearchTurn, query: str, results: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What the service answers to a search."""
     nothing: dict[str, Any] = {"follow_up_questions": None, "answer": None, "images": []}
-    query = {"query": arguments["query"]}
-    return _json({**query, **nothing, "results": results, **_request_of(turn)})
+    return {"query": query, **nothing, "results": list(results), **request_of(turn)}
 
 
 def tavily_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`TavilyExtract` of langchain-tavily."""
     urls: list[str] = arguments["urls"]
     if not 0 < len(urls) <= _MOST_URLS:
-        return Observation(text="{'error': Exception('Error 400: Bad Request')}")
-    pages = [(url, page_at(turn, url)) for url in urls]
-    if not any(page for _, page in pages):
+        return _BAD_REQUEST
+    if not any(page_at(turn, url) for url in urls):
         depth = arguments.get("extract_depth", "basic") == "basic"
         advice = ["Try a more detailed extraction using 'advanced' extract_depth"] * depth
         return _nothing(f"extracted results found for '{urls}'", advice, "extract")
+    return _json(tavily_extract_response(turn, urls))
+
+
+def tavily_extract_response(turn: SearchTurn, urls: Sequence[str]) -> dict[str, Any]:
+    """What the service answers to an extraction."""
+    pages = [(url, page_at(turn, url)) for url in urls]
     results: list[dict[str, Any]] = [
         {"url": url, "title": page.title, "raw_content": page.text, "images": []}
         for url, page in pages
         if page
     ]
     failed = [{"url": url, "error": "Failed to fetch url"} for url, page in pages if not page]
-    return _json({"results": results, "failed_results": failed, **_request_of(turn)})
+    return {"results": results, "failed_results": failed, **request_of(turn)}
 
 
 def tavily_mcp_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`tavily_search` of the server tavily-mcp."""
-    if refusal := _tavily_refusal(arguments):
+    if refusal := tavily_refusal(arguments):
         return _tavily_failure("search", refusal)
     if arguments.get("start_date") or arguments.get("end_date"):
         arguments = {**arguments, "time_range": None}
@@ -78,7 +90,7 @@ def tavily_mcp_search(turn: SearchTurn, arguments: Arguments) -> Observation:
         arguments = {**arguments, "topic": "general"}
     return _tavily_blocks(
         f"\nTitle: {one['title']}\nURL: {one['url']}\nContent: {one['content']}"
-        for one in _tavily_results(turn, arguments)
+        for one in tavily_results(turn, arguments)
     )
 
 
@@ -97,13 +109,12 @@ def tavily_mcp_extract(turn: SearchTurn, arguments: Arguments) -> Observation:
 
 def duckduckgo_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`DuckDuckGoSearchRun` of langchain-community."""
-    snippets = [one.snippet for one in _search(turn, arguments["query"], 5)]
-    return Observation(text=" ".join(snippets) or "No good DuckDuckGo Search Result was found")
+    return _snippets(turn, arguments["query"], 5, "DuckDuckGo")
 
 
 def duckduckgo_results_json(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`DuckDuckGoSearchResults` of langchain-community."""
-    results = _search(turn, arguments["query"], arguments.get("max_results", 4))
+    results = results_for(turn, arguments["query"], arguments.get("max_results", 4))
     lines = (f"snippet: {one.snippet}, title: {one.title}, link: {one.url}" for one in results)
     return Observation(text=", ".join(lines))
 
@@ -111,7 +122,7 @@ def duckduckgo_results_json(turn: SearchTurn, arguments: Arguments) -> Observati
 def duckduckgo_mcp_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`search` of the server duckduckgo-mcp-server."""
     limit = max(1, min(arguments.get("max_results", 10), 20))
-    results = _search(turn, arguments["query"], limit)
+    results = results_for(turn, arguments["query"], limit)
     lines = [
         f"{number}. {one.title}\n   URL: {one.url}\n   Summary: {one.snippet}\n"
         for number, one in enumerate(results, 1)
@@ -128,7 +139,7 @@ def duckduckgo_mcp_search(turn: SearchTurn, arguments: Arguments) -> Observation
 
 def brave_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`BraveSearch` of langchain-community."""
-    results = _search(turn, arguments["query"], 20)
+    results = results_for(turn, arguments["query"], 20)
     items = [{"title": one.title, "link": one.url, "snippet": one.snippet} for one in results]
     return Observation(text=json.dumps(items))
 
@@ -139,8 +150,8 @@ def brave_web_search(turn: SearchTurn, arguments: Arguments) -> Observation:
     start = count * max(0, min(arguments.get("offset", 0), 9))
     freshness: str = arguments.get("freshness") or ""
     since, _, until = freshness.partition("to") if "to" in freshness else ("", "", "")
-    fits = _page_filter(since or _since(turn, freshness), until)
-    results = _search(turn, arguments["query"], start + count, fits)[start:]
+    fits = page_filter(since or first_day(turn, freshness), until)
+    results = results_for(turn, arguments["query"], start + count, fits)[start:]
     if not results:
         return Observation(text="No web results found", is_error=True)
     items = [{"url": one.url, "title": one.title, "description": one.snippet} for one in results]
@@ -151,36 +162,39 @@ def brave_web_search(turn: SearchTurn, arguments: Arguments) -> Observation:
 
 def google_serper(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`GoogleSerperRun` of langchain-community."""
-    snippets = [one.snippet for one in _search(turn, arguments["query"], 10)]
-    return Observation(text=" ".join(snippets) or "No good Google Search Result was found")
+    return _snippets(turn, arguments["query"], 10, "Google")
 
 
 def google_serper_results_json(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`GoogleSerperResults` of langchain-community: an object as Python writes it."""
-    query: str = arguments["query"]
-    asked = {"q": query, "gl": "us", "hl": "en", "type": "search", "num": 10, "engine": "google"}
+    asked = {"gl": "us", "hl": "en", "type": "search", "num": 10, "engine": "google"}
+    return Observation(text=str(serper_response(turn, {"q": arguments["query"], **asked})))
+
+
+def serper_response(turn: SearchTurn, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the service answers to a search; `asked` has `q`, and how many results as `num`."""
     items: list[dict[str, Any]] = []
-    for position, one in enumerate(_search(turn, query, 10), 1):
+    for position, one in enumerate(results_for(turn, asked["q"], asked["num"]), 1):
         dated = {"date": one.day} if one.date else {}
         item = {"title": one.title, "link": one.url, "snippet": one.snippet}
         items.append({**item, **dated, "position": position})
-    return Observation(text=str({"searchParameters": asked, "organic": items, "credits": 1}))
+    return {"searchParameters": dict(asked), "organic": items, "credits": 1}
 
 
 def exa_search_results_json(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`ExaSearchResults` of langchain-exa: the response as its package writes it."""
     since, until = (arguments.get(f"{end}_published_date") or "" for end in ("start", "end"))
-    fits = _page_filter(since[:10], until[:10], arguments.get("exclude_domains"))
+    fits = page_filter(since[:10], until[:10], arguments.get("exclude_domains"))
     hosts = arguments.get("include_domains") or ()
     limit = arguments.get("num_results", 10)
     blocks: list[str] = []
-    for one in _search(turn, arguments["query"], limit, fits, hosts):
+    for one in results_for(turn, arguments["query"], limit, fits, hosts):
         text, highlights, scores = one.snippet, None, None
         if arguments.get("highlights"):
             text, highlights, scores = None, [one.snippet], [0.5]
         blocks.append(
             f"Title: {one.title}\nURL: {one.url}\nID: {one.url}\nScore: None\n"
-            f"Published Date: {_timestamp(one, 'None')}\nAuthor: None\nImage: None\nFavicon: None\n"
+            f"Published Date: {timestamp(one, 'None')}\nAuthor: None\nImage: None\nFavicon: None\n"
             f"Extras: None\nSubpages: None\nText: {text}\nHighlights: {highlights}\n"
             f"Highlight Scores: {scores}\nSummary: None\n"
         )
@@ -196,9 +210,9 @@ def web_search_exa(turn: SearchTurn, arguments: Arguments) -> Observation:
     """`web_search_exa` of Exa's server."""
     query = _CATEGORY.sub("", arguments["query"]).strip()
     blocks = [
-        f"Title: {one.title}\nURL: {one.url}\nPublished: {_timestamp(one, 'N/A')}\nAuthor: N/A\n"
+        f"Title: {one.title}\nURL: {one.url}\nPublished: {timestamp(one, 'N/A')}\nAuthor: N/A\n"
         f"Highlights:\n{one.snippet}"
-        for one in _search(turn, query, arguments.get("numResults") or 10)
+        for one in results_for(turn, query, arguments.get("numResults") or 10)
     ]
     nothing = "No search results found. Please try a different query."
     return Observation(text="\n\n---\n\n".join(blocks) or nothing)
@@ -235,7 +249,12 @@ def page_at(turn: SearchTurn, url: str) -> WebPage | None:
         return None
 
 
-def _search(
+def _snippets(turn: SearchTurn, query: str, limit: int, service: str) -> Observation:
+    text = " ".join(one.snippet for one in results_for(turn, query, limit))
+    return Observation(text=text or f"No good {service} Search Result was found")
+
+
+def results_for(
     turn: SearchTurn,
     query: str,
     limit: float,
@@ -255,7 +274,7 @@ def _host(domain: str) -> str:
     return host_of(domain if "://" in domain else f"https://{domain.removeprefix('*.')}")
 
 
-def _page_filter(
+def page_filter(
     since: str, until: str, without: Sequence[str] | None = None, kind: str = ""
 ) -> Callable[[WebPage], bool]:
     """Whether a page is of one of these days, the first and the last included, and of none of these hosts. A page that
@@ -271,18 +290,20 @@ def _page_filter(
     return fits
 
 
-def _since(turn: SearchTurn, span: str | None) -> str:
+def first_day(turn: SearchTurn, span: str | None) -> str:
+    """The first day of a span of time that ends today; empty for none."""
     if span not in _DAYS:
         return ""
     today = datetime.fromtimestamp(turn.clock_us / 1e6, UTC).date()
     return (today - timedelta(days=_DAYS[span])).isoformat()
 
 
-def _timestamp(result: SearchResult, missing: str) -> str:
+def timestamp(result: SearchResult, missing: str) -> str:
+    """The date of a result as these services write it."""
     return f"{result.date}T00:00:00.000Z" if result.date else missing
 
 
-def _tavily_refusal(arguments: Arguments) -> str:
+def tavily_refusal(arguments: Arguments) -> str:
     """What the service says of a search that it refuses; empty for others."""
     query: str = arguments["query"]
     if not query.strip():
@@ -297,17 +318,18 @@ def _tavily_refusal(arguments: Arguments) -> str:
     return ""
 
 
-def _tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, Any]]:
+def tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, Any]]:
+    """The results of a search."""
     news = arguments.get("topic") == "news"
-    since = arguments.get("start_date") or _since(turn, arguments.get("time_range"))
+    since = arguments.get("start_date") or first_day(turn, arguments.get("time_range"))
     kind = "news" if news else ""
     until = arguments.get("end_date") or ""
-    fits = _page_filter(since, until, arguments.get("exclude_domains"), kind)
+    fits = page_filter(since, until, arguments.get("exclude_domains"), kind)
     query: str = arguments["query"]
     if not arguments.get("exact_match"):
         query = query.replace('"', " ")
     limit = min(arguments.get("max_results") or 5, 20)
-    results = _search(turn, query, limit, fits, arguments.get("include_domains") or ())
+    results = results_for(turn, query, limit, fits, arguments.get("include_domains") or ())
     items: list[dict[str, Any]] = []
     for rank, one in enumerate(results):
         item: dict[str, Any] = {"url": one.url, "title": one.title, "content": one.snippet}
@@ -319,7 +341,8 @@ def _tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, An
     return items
 
 
-def _request_of(turn: SearchTurn) -> dict[str, Any]:
+def request_of(turn: SearchTurn) -> dict[str, Any]:
+    """What the service says of a request."""
     random = Random(turn.seed)
     request_id = str(UUID(int=random.getrandbits(128), version=4))
     return {"response_time": round(random.uniform(0.4, 2.2), 2), "request_id": request_id}

@@ -143,6 +143,27 @@ class Internet(Protocol):
         """
         ...
 
+    def hosts(self, state: WorldState) -> Sequence[str]:
+        """The names of the hosts that answer."""
+        ...
+
+
+class JoinedInternet:
+    """Implements `Internet` by others: the first that has the host answers."""
+
+    def __init__(self, parts: Sequence[Internet]) -> None:
+        self._parts = tuple(parts)
+
+    def answer(
+        self, request: WebRequest, state: WorldState
+    ) -> tuple[WebResponse, StateChange] | None:
+        answers = (part.answer(request, state) for part in self._parts)
+        return next((answer for answer in answers if answer is not None), None)
+
+    def hosts(self, state: WorldState) -> list[str]:
+        """The hosts that answer."""
+        return [host for part in self._parts for host in part.hosts(state)]
+
 
 def status_text(status: int) -> str:
     """The usual text of a status; empty for one that nobody knows."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
+from agentworld_sim.engines.web.http_turn import http_answer
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.live_page import PagesRead
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
@@ -107,6 +108,8 @@ class WebSession:
             raise EngineFailure(
                 f"the browser was given {context.tool.name!r}, which it cannot answer"
             )
+        if found.toolkit == "http":
+            return http_answer(self._internet, context.state, context.call.arguments)
         try:
             return self._compute(found, context, None)
         except PageNeeded as needed:

@@ -53,3 +53,6 @@ class ActionInternet:
         if request.host != "orders.web.test":
             return None
         return answer(request), StateChange(clock_us=state.clock_us)
+
+    def hosts(self, state: WorldState) -> list[str]:
+        return ["orders.web.test"]

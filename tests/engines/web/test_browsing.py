@@ -47,6 +47,9 @@ class OneSite:
         self._site = site
         self.requests: list[WebRequest] = []
 
+    def hosts(self, state: WorldState) -> list[str]:
+        return []
+
     def answer(
         self, request: WebRequest, state: WorldState
     ) -> tuple[WebResponse, StateChange] | None:

@@ -29,6 +29,9 @@ class Site:
             clock_us=state.clock_us
         )
 
+    def hosts(self, state: WorldState) -> list[str]:
+        return ["a.test"]
+
 
 async def browser(site: Site, kit: str = "playwright-mcp-ref") -> World:
     scenario = Scenario.model_validate({"name": "hostile", "domains": ["web"]})

@@ -1,0 +1,1 @@
+"""Sites: web applications as data, answered on the records of a world."""
