@@ -289,7 +289,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def _rules_for(document: Document, sheets: Mapping[str, str], width: int) -> list[Rule]:
-    """The rules of a page's sheets, in their order."""
+    """The rules of a page's sheets whose tags, classes and ids occur on the page, in their order."""
     found: list[Rule] = []
     for element in document.elements:
         if element.tag == "style":
@@ -305,4 +305,7 @@ def _rules_for(document: Document, sheets: Mapping[str, str], width: int) -> lis
             and "disabled" not in element.attributes
         ):
             found += rules_of(text, width)
-    return found
+    if not found:
+        return found
+    occurring = document.simple_selectors
+    return [rule for rule in found if occurring.issuperset(rule.needs)]

@@ -256,6 +256,14 @@ class Document:
     def labels_of(self, control: Element) -> Sequence[Element]:
         return self._labels.get(control, ())
 
+    @cached_property
+    def simple_selectors(self) -> frozenset[str]:
+        """The tags, `.classes` and `#ids` that occur."""
+        found = {element.tag.lower() for element in self.elements}
+        for element in self.elements:
+            found.update(f".{name}" for name in element.get("class").split())
+        return frozenset(found | {f"#{identifier}" for identifier in self.ids})
+
     def select(self, selector: str, marks: Sequence[Mark] = ()) -> list[Element]:
         """The elements that a CSS selector matches, in document order.
 

@@ -25,6 +25,8 @@ _TOKEN = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[
 _PSEUDO_ELEMENT = re.compile(
     r"(?<!\\)(::[-\w]+(?:\([^)]*\))?|:(?:before|after|first-line|first-letter)\b)"
 )
+_NEEDS = re.compile(r"([.#]?)((?:[\w-]|\\.)+)")
+_ARGUMENTS = re.compile(r"\[[^\]]*\]|:[-\w]+(?:\((?:[^()]|\([^()]*\))*\))?")
 _LENGTH = re.compile(
     r"(min|max)-width\s*:\s*([\d.]+)\s*(px|em|rem)?|width\s*(<=?|>=?)\s*([\d.]+)\s*(px|em|rem)?"
 )
@@ -47,6 +49,8 @@ class Rule(NamedTuple):
     selector: str
     pseudo: str
     """`before`, `after` or nothing."""
+    needs: tuple[str, ...]
+    """Tags, `.classes` and `#ids` that a page must have for the selector to match anything."""
     depends_on_state: bool
     """Whether what is checked, open or in focus can change what matches."""
     normal: Declarations
@@ -231,6 +235,7 @@ def rules_of(text: str, width: int) -> tuple[Rule, ...]:
                         (specificity[0], specificity[1], specificity[2] + bool(kind)),
                         selector,
                         kind,
+                        _needs(selector),
                         _STATE.search(selector) is not None,
                         normal,
                         important,
@@ -240,3 +245,12 @@ def rules_of(text: str, width: int) -> tuple[Rule, ...]:
             continue
         rules += some
     return tuple(rules)
+
+
+def _needs(selector: str) -> tuple[str, ...]:
+    plain = _ARGUMENTS.sub("", selector)
+    return tuple(
+        kind + (name if kind else name.lower())
+        for kind, name in _NEEDS.findall(plain)
+        if "\\" not in name
+    )
