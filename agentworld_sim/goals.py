@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RequestGoal,
         UnchangedFilesGoal,
         UnchangedRecordsGoal,
+        ValueGoal,
     )
 
 __all__ = ["GoalResult", "check_goals"]
@@ -68,6 +69,7 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
         RecordGoal,
         RequestGoal,
         UnchangedFilesGoal,
+        ValueGoal,
     )
 
     if isinstance(goal, CommandGoal):
@@ -96,6 +98,9 @@ async def _check(world: World, goal: Goal, at: WorldRef) -> GoalResult:
     elif isinstance(goal, AnswerGoal):
         title = f"answer: {len(goal.rows)} rows of {', '.join(goal.answer)}"
         reason = await _answer_problem(world, goal, at)
+    elif isinstance(goal, ValueGoal):
+        title = f"answer: {goal.answer}"
+        reason = _value_problem(goal, await _answer(world, at))
     else:
         title = f"{goal.unchanged}: unchanged"
         if isinstance(goal, UnchangedFilesGoal):
@@ -138,16 +143,33 @@ async def _record_problem(world: World, goal: RecordGoal, at: WorldRef) -> str:
 
 
 async def _answer_problem(world: World, goal: AnswerGoal, at: WorldRef) -> str:
-    from agentworld_sim.engines.toolkits.answer import ANSWER
     from agentworld_sim.fiction.answer_scores import score_answer
 
-    text = (await world.state(at)).values.get(ANSWER)
+    text = await _answer(world, at)
     if text is None:
         return "no answer was handed in"
     score = score_answer(goal.gold(), text)
     if score.success or score.item_f1 >= goal.at_least:
         return ""
     return score.note or f"its items have an F1 of {score.item_f1:.3f}, its rows {score.row_f1:.3f}"
+
+
+async def _answer(world: World, at: WorldRef) -> str | None:
+    from agentworld_sim.engines.toolkits.answer import ANSWER
+
+    return (await world.state(at)).values.get(ANSWER)
+
+
+def _value_problem(goal: ValueGoal, text: str | None) -> str:
+    if text is None:
+        return "no answer was handed in"
+    if isinstance(goal.answer, str):
+        said, right = (" ".join(one.split()).rstrip(".").lower() for one in (text, goal.answer))
+        met = said == right
+    else:
+        numbers = re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+        met = len(numbers) == 1 and float(numbers[0]) == goal.answer
+    return "" if met else f"the answer was {_short(text)}"
 
 
 async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRef) -> str:
@@ -249,11 +271,9 @@ def _below(path: str, folder: str) -> bool:
 
 
 def _has(record: Mapping[str, Any] | None, fields: Mapping[str, Any] | None) -> bool:
-    """Whether a record has these values; `true` is not 1, and 1 is 1.0."""
+    """Whether a record has these values; `true` is not 1, 1 is 1.0, and a field that is not there is null."""
     return record is not None and all(
-        name in record
-        and record[name] == value
-        and isinstance(record[name], bool) == isinstance(value, bool)
+        record.get(name) == value and isinstance(record.get(name), bool) == isinstance(value, bool)
         for name, value in (fields or {}).items()
     )
 

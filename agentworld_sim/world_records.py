@@ -40,7 +40,7 @@ def state_diff(
 
         bound = list(tools)
         # One that was never touched has not changed, whatever its records would be on another day.
-        touched = {*tables_in(before.values), *tables_in(after.values)}
+        touched = tables_in(dict.fromkeys(keys))
         old = _records(before, scenario, bound, touched)
         new = _records(after, scenario, bound, touched)
         for table in sorted({*old, *new}):

@@ -15,6 +15,7 @@ MODULES = (
     "table",
     "search",
     "relational",
+    "web",
     "graphs",
     "pytest_suite",
     "replays",

@@ -159,7 +159,10 @@ class RecordTable:
         return [cell_of(get(record, path)) for path in self.columns]
 
     def _log_changes(self) -> None:
-        differs = " || ".join(f"(OLD.{quote(one)} IS NOT NEW.{quote(one)})" for one in self.columns)
+        # The empty text makes it a text where there is one column alone.
+        differs = " || ".join(
+            ["''", *(f"(OLD.{quote(one)} IS NOT NEW.{quote(one)})" for one in self.columns)]
+        )
         rows = {"INSERT": ("NEW", "'new'"), "UPDATE": ("OLD", differs), "DELETE": ("OLD", "'gone'")}
         for trigger, event in self.triggers.items():
             row, said = rows[event]

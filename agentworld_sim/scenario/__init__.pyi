@@ -15,6 +15,7 @@ from ._content import (
     TextFile as TextFile,
     UnchangedFilesGoal as UnchangedFilesGoal,
     UnchangedRecordsGoal as UnchangedRecordsGoal,
+    ValueGoal as ValueGoal,
     withheld_values as withheld_values,
 )
 from ._control_files import (
@@ -54,6 +55,12 @@ from ._sections import (
     ToolObject as ToolObject,
     UserSpec as UserSpec,
     control_schema as control_schema,
+)
+from .site_tasks import (
+    NearMiss as NearMiss,
+    SiteTask as SiteTask,
+    SiteTasks as SiteTasks,
+    site_tasks as site_tasks,
 )
 from .tables import (
     ArgumentSpec as ArgumentSpec,

@@ -310,6 +310,14 @@ class AnswerGoal(Strict):
         return self
 
 
+class ValueGoal(Strict):
+    """The one value that the agent hands in."""
+
+    answer: Annotated[str, Field(min_length=1)] | int | float
+    """A text, where case, spaces and a full stop at the end do not matter; or a number, which is the only one in
+    what was handed in, however it is written: `1,250.00`, `$1250`, `1250 units`."""
+
+
 def withheld_values(goals: Iterable[Strict]) -> list[str | int | float]:
     """What results of a search must not show, because it is the answer."""
     values = (
@@ -327,9 +335,11 @@ def _goal_form(value: object) -> str | None:
     if not isinstance(value, dict):
         return next((form for form, kind in GOAL_FORMS.items() if isinstance(value, kind)), None)
     key = next((key for key in GOAL_KEYS if key in value), None)
-    if key != "unchanged":
+    if key not in ("unchanged", "answer"):
         return key and f"<{key} goal>"
     below = cast("dict[str, object]", value)[key]
+    if key == "answer":
+        return "<answer goal>" if isinstance(below, list | tuple) else "<value goal>"
     return f"<unchanged {'files' if str(below).startswith('/') else 'records'} goal>"
 
 
@@ -342,7 +352,8 @@ Goal = Annotated[
     | Annotated[RequestGoal, Tag("<request goal>")]
     | Annotated[PageGoal, Tag("<page goal>")]
     | Annotated[NothingElseGoal, Tag("<nothing_else goal>")]
-    | Annotated[AnswerGoal, Tag("<answer goal>")],
+    | Annotated[AnswerGoal, Tag("<answer goal>")]
+    | Annotated[ValueGoal, Tag("<value goal>")],
     Discriminator(
         _goal_form, custom_error_type="goal_form", custom_error_message="not a form of goal"
     ),
@@ -362,6 +373,7 @@ GOAL_FORMS: Mapping[str, type[Strict]] = {
     "<page goal>": PageGoal,
     "<nothing_else goal>": NothingElseGoal,
     "<answer goal>": AnswerGoal,
+    "<value goal>": ValueGoal,
 }
 
 

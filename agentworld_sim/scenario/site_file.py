@@ -88,6 +88,9 @@ class FieldRule(Strict):
     """The field that says the same."""
     message: str | None = None
     """What is said of a value that does not fit, instead of the usual."""
+    many: bool = False
+    """Whether it is sent any number of times, as the checkboxes of a list are. The parameter is a JSON array then,
+    for `json_each(:name)`."""
 
     @property
     def is_number(self) -> bool:
@@ -129,12 +132,14 @@ class Route(Strict):
     do: Names = ()
     """What is done, as one: INSERT, UPDATE and DELETE. The fields of the first new record are
     `:new_FIELD` afterwards."""
+    visit: Names = ()
+    """What opening a page changes, such as that a mail counts as read."""
     sign_in: Text | None = None
     """An expression in SQL that gives the name of the user who is signed in from now on."""
     sign_out: bool = False
     """Whether the user is signed out."""
     flash: str | None = None
-    """A message that the next page shows."""
+    """A message that the next page shows. It may have `{name.field}`, as `go`."""
     go: str | None = None
     """Where the browser goes then, such as `/f/{new.forum}/{new.id}/{new.title:slug}`; `back` where it came from."""
     page: str | None = None
@@ -161,8 +166,10 @@ class Route(Strict):
         if self.page and (self.go or self.json_ is not None):
             problems.append((("page",), "stands beside `go` or `json`. Keep one of them."))
         if self.get and (self.form or self.do or self.refuse):
-            message = "a GET changes nothing and takes no form. Say `post`, or use `query`."
+            message = "a GET takes no form and does nothing. Say `post`, or use `query` or `visit`."
             problems.append((("get",), message))
+        if self.visit and not self.page:
+            problems.append((("visit",), "is for a page. Say `page`, or use `do`."))
         for name in self.pages:
             if name not in self.rows:
                 message = f"`rows` has no {name!r}.{nearest(name, self.rows)}"

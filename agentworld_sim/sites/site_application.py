@@ -150,6 +150,10 @@ class SiteApplication:
             return self._submit(visit, route, names, parameters, single)
         if route.go is not None and (route.json_ is None or visit.wants_html):
             return self._redirect(visit, route, {**parameters, **single})
+        if request.method == "GET":
+            for sql in route.visit:
+                visit.records.write(sql, parameters)
+            visit.changes.update(visit.records.changes)
         return self._show(visit, route, names, parameters, FormData(), 200)
 
     def _parameters(
@@ -190,6 +194,9 @@ class SiteApplication:
             raise _Refusal(400, str(error)) from None
         values = {name: "" for name in rules}
         values |= {name: text for name, text in reversed(sent) if name in rules}
+        for name in (name for name, rule in rules.items() if rule.many):
+            chosen = [text for field, text in sent if field == name and text]
+            values[name] = json.dumps(chosen) if chosen else ""
         parameters |= {parameter_name(name, rule): values[name] for name, rule in rules.items()}
         records = visit.records
         errors = form_errors(route, rules, values, parameters, records)
@@ -255,7 +262,10 @@ class SiteApplication:
                     f"`go: {go}` of {route.pattern}: there is no {error}"
                 ) from None
         if route.flash is not None:
-            text = quote(route.flash, safe="")
+            try:
+                text = quote(str(filled_json(route.flash, context)), safe="")
+            except (KeyError, TypeError) as error:
+                raise TemplateFailure(f"`flash` of {route.pattern}: there is no {error}") from None
             visit.headers.append(("set-cookie", f"{_FLASH}={text}; path=/"))
         kind = ("content-type", "text/html; charset=utf-8")
         page = f'<!doctype html><title>Redirecting</title><p><a href="{escape(location)}">Go on</a></p>'

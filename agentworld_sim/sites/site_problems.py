@@ -12,6 +12,7 @@ from agentworld_sim.scenario.site_file import PLACEHOLDER, FieldRule, Route
 from agentworld_sim.sites.site_application import SiteApplication
 from agentworld_sim.sites.site_forms import parameter_name
 from agentworld_sim.sites.site_records import SiteTransaction
+from agentworld_sim.sites.site_routes import SitePath
 from agentworld_sim.sites.site_templates import TemplateNeeds
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.state import WorldState
@@ -67,7 +68,9 @@ def _run(key: Key, run: Callable[[], object]) -> Problems:
 def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
     names = [found[1] for found in PLACEHOLDER.finditer(route.pattern)]
     before: dict[str, Any] = {**dict.fromkeys([*names, *route.query], ""), "user": None, "now": ""}
-    fields = {parameter_name(field, rule): "" for field, rule in route.form.items()}
+    fields = {
+        parameter_name(field, rule): "[]" if rule.many else "" for field, rule in route.form.items()
+    }
     given = {**before, **fields}
     found: Problems = [
         ((), f"{name!r} has a meaning in SQL already. Rename the part of the path or the field.")
@@ -82,6 +85,8 @@ def _statement_problems(route: Route, records: SiteTransaction) -> Problems:
         look(("row", name), sql, before)
     for name, sql in route.rows.items():
         look(("rows", name), sql, given)
+    for number, sql in enumerate(route.visit):
+        found += _run(("visit", number), lambda sql=sql: records.write(sql, before))
     if route.allow is not None:
         look(("allow",), f"SELECT ({route.allow}\n)", before)
     for field, rule in route.form.items():
@@ -149,7 +154,7 @@ def _dead_links(application: SiteApplication, text: str) -> Iterator[str]:
 
 
 def _link_problem(application: SiteApplication, method: str, path: str) -> str | None:
-    if path in application.site.static and method == "GET":
+    if method == "GET" and any(SitePath(one).may_be(path) for one in application.site.static):
         return None
     known = [one for one, route in application.routes.paths if route.method == method]
     if any(one.may_be(path) for one in known):

@@ -119,3 +119,38 @@ def test_a_goal_that_contradicts_itself_is_refused(old: str, new: str, told: str
     with pytest.raises(ScenarioError) as caught:
         Scenario.parse(TEXT.replace(old, new))
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("right", "answers", "others"),
+    [
+        (
+            1250,
+            ["1250", "1,250.00", "$1,250", "It is 1250 units."],
+            ["1251", "1250 of 1300", "none"],
+        ),
+        (-2.5, ["-2.5", "-2.50 points"], ["2.5", "-2"]),
+        (
+            "quiet_harbor",
+            ["Quiet_Harbor", " quiet_harbor. "],
+            ["quiet", "quiet_harbor or saltmarsh"],
+        ),
+    ],
+)
+async def test_one_value_can_be_asked_for(
+    right: str | float, answers: list[str], others: list[str]
+) -> None:
+    about = {
+        "name": "value",
+        "domains": ["search"],
+        "tools": ["answer"],
+        "goals": [{"answer": right}],
+    }
+    asked = Scenario.model_validate(about, strict=False)
+    async with await World.create(asked, model=False) as world:
+        (checked,) = await check_goals(world)
+        assert checked.reason == "no answer was handed in"
+        for answer in answers + others:
+            await world.step(ToolCall("submit_answer", {"answer": answer}))
+            (checked,) = await check_goals(world)
+            assert checked.met == (answer in answers), answer

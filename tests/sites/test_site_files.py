@@ -41,7 +41,8 @@ INVALID: list[tuple[Callable[[Site], object], str]] = [
     ),
     (route(0, pgae="x"), "routes[0].pgae: unknown key. Did you mean 'page'?"),
     (route(0, post="/x"), "routes[0]: needs exactly one of `get` and `post`, with its path."),
-    (route(0, do="DELETE FROM notes"), "routes[0].get: a GET changes nothing and takes no form."),
+    (route(0, do="DELETE FROM notes"), "routes[0].get: a GET takes no form and does nothing."),
+    (route(3, visit="DELETE FROM notes"), "routes[3].visit: is for a page."),
     (
         route(0, pages={"nots": 2}),
         "routes[0].pages.nots: `rows` has no 'nots'. Did you mean 'notes'?",
@@ -172,7 +173,7 @@ def test_a_site_file_with_its_folders_becomes_part_of_the_stored_scenario(tmp_pa
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("[frum]", "there is no site 'frum'. Did you mean 'forum'? Sites: admin, forum."),
+        ("[frum]", "there is no site 'frum'. Did you mean 'forum'? Sites: admin, forum, "),
         ("[{site: forum, file: x.yaml}]", "needs exactly one of `site`, `file` and `definition`."),
         ("[{file: none.yaml}]", "none.yaml cannot be read: No such file or directory."),
         ("[{site: forum, tables: [users]}]", "is for the site 'admin' alone. Remove it."),
