@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from agentworld_sim.engines.web.accessibility_node import AccessibilityNode
 from agentworld_sim.engines.web.accessible_names import AccessibleNames, plain
-from agentworld_sim.engines.web.document import Document, Element
-from agentworld_sim.engines.web.live_state import LiveState
+from agentworld_sim.engines.web.document import MAX_DEPTH, Document, Element
+from agentworld_sim.engines.web.live_state import LiveState, RefBook
 from agentworld_sim.engines.web.page_look import PageLook
-from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.states import States
 
 _BREAK = "\0"
@@ -104,9 +103,6 @@ class AccessibilityTree:
                     if around.index in self._owner_of:
                         waiting.append(self._owner_of[around.index])
                 waiting += self.names.forget(changed)
-
-    def has_ref(self, element: Element) -> bool:
-        return element.index in self._with_ref
 
     def _piece(self, element: Element, above: _Above) -> _Piece:
         index = element.index
@@ -318,14 +314,18 @@ def _is_text_only(node: AccessibilityNode) -> bool:
 def _owned_elements(document: Document) -> Mapping[int, Sequence[Element]]:
     """Elements that `aria-owns` moves to another place of the tree, by the number of what owns them.
 
-    An element that comes before its owner, or is in it, stays where it is.
+    An element that comes before its owner, or is in it, stays where it is; so does one that would be nested too deep.
     """
     found: dict[int, list[Element]] = {}
-    taken: set[int] = set()
+    deeper: dict[int, int] = {}
+    """By how much what is moved lies deeper than it is written."""
     for owner in document.elements:
         if "aria-owns" in owner.attributes:
+            around = next((one.index for one in owner.chain() if one.index in deeper), -1)
+            depth = owner.depth + deeper.get(around, 0) + 1
             for owned in document.references(owner.attributes["aria-owns"]):
-                if owned.index > owner.last and owned.index not in taken:
-                    taken.add(owned.index)
+                is_moved = owned.index > owner.last and owned.index not in deeper
+                if is_moved and depth < MAX_DEPTH:
+                    deeper[owned.index] = depth - owned.depth
                     found.setdefault(owner.index, []).append(owned)
     return found

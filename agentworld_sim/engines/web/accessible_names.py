@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from agentworld_sim.engines.web.document import Element
+from agentworld_sim.engines.web.document import MAX_DEPTH, Element
 from agentworld_sim.engines.web.live_state import LiveState
 from agentworld_sim.engines.web.page_look import PageLook
 
@@ -34,6 +34,8 @@ _RANGES = frozenset("progressbar scrollbar slider spinbutton meter".split())
 _PRESENTATIONAL = ("none", "presentation")
 _IGNORED = ("style", "script", "noscript", "template")
 _PLACEHOLDER_TYPES = frozenset("text password number search tel email url".split())
+_REFERENCE = 10
+"""How many levels of elements a reference counts for."""
 _INVISIBLE = re.compile("[\u200b\u00ad]")
 _SPACES = re.compile(r"[^\S\u00a0]+")
 
@@ -89,6 +91,8 @@ class AccessibleNames:
         """For an element: the named elements that come to it by a reference."""
         self._target = -1
         self._references = 0
+        self._depth = 0
+        """How deep the computation is in references."""
 
     def name_of(self, element: Element) -> Name:
         index = element.index
@@ -126,7 +130,7 @@ class AccessibleNames:
 
     def _text(self, element: Element, way: _Way, visited: set[int]) -> Name:
         index = element.index
-        if index in visited:
+        if index in visited or self._depth > MAX_DEPTH:
             return _NO_NAME
         if way is not _CONTENT:
             return self._compute(element, way, visited)
@@ -143,7 +147,11 @@ class AccessibleNames:
         """The text of an element that another one refers to."""
         self._references += 1
         self._readers.setdefault(element.index, set()).add(self._target)
-        return self._text(element, way, visited)
+        self._depth += _REFERENCE
+        try:
+            return self._text(element, way, visited)
+        finally:
+            self._depth -= _REFERENCE
 
     def _compute(self, element: Element, way: _Way, visited: set[int]) -> Name:
         index, attributes = element.index, element.attributes
@@ -213,34 +221,14 @@ class AccessibleNames:
             if tag == "select":
                 options = self._live.selected_options(element)
                 options = options or list(element.descendants("option"))[:1]
-            else:
-                options = self._aria_options(element, role)
-            if not options and tag == "input":
-                return own(element, self._live.value_of(element))
-            return join(self._text(option, way.on, visited) for option in options)
+                return join(self._text(option, way.on, visited) for option in options)
+            return own(element, self._live.value_of(element)) if tag == "input" else _NO_NAME
         if role in _RANGES:
             for attribute in ("aria-valuetext", "aria-valuenow", "value"):
                 if attribute in element.attributes:
                     return own(element, element.get(attribute))
             return _NO_NAME
         return _NO_NAME if role == "menu" else None
-
-    def _aria_options(self, element: Element, role: str) -> list[Element]:
-        def inside(around: Element) -> Iterable[Element]:
-            yield from around.descendants()
-            for owned in self._document.references(around.get("aria-owns")):
-                yield owned
-                yield from owned.descendants()
-
-        boxes = [element]
-        if role == "combobox":
-            boxes = [one for one in inside(element) if self._role_of[one.index] == "listbox"][:1]
-        return [
-            one
-            for box in boxes
-            for one in inside(box)
-            if one.get("aria-selected") == "true" and self._role_of[one.index] == "option"
-        ]
 
     def _native(
         self, element: Element, way: _Way, visited: set[int], labelled: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
 from urllib.parse import urlsplit
@@ -13,7 +15,8 @@ from agentworld_sim.engines.web.browser_state import (
     BrowserState,
     TabState,
 )
-from agentworld_sim.engines.web.live_page import LivePage, PagesRead, Way
+from agentworld_sim.engines.web.document import Element, parse_document
+from agentworld_sim.engines.web.live_page import Effect, LivePage, PagesRead, Unknown, Way
 from agentworld_sim.engines.web.page_loading import (
     Download,
     LoadFailed,
@@ -21,11 +24,12 @@ from agentworld_sim.engines.web.page_loading import (
     WorldFiles,
     data_page,
 )
-from agentworld_sim.engines.web.requests import WebRequest
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.turns import Observation
 
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\]")
+_LONGEST_NAME = 255
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
 DOWNLOADS = ".playwright-mcp"
@@ -89,6 +93,32 @@ class BrowserTurn:
             self._watch(tab, page)
         return page
 
+    def go_on(self, tab: TabState, effect: Effect, said: str) -> None:
+        """Does what comes of a click. `said` is what the agent called the element."""
+        if isinstance(effect, Way):
+            with suppress(LoadFailed):  # the click is done, whatever comes of it
+                self.follow(tab, effect)
+        elif isinstance(effect, Unknown):
+            self._imagine(tab, effect.element, said)
+
+    def _imagine(self, tab: TabState, element: Element, said: str) -> None:
+        """Asks a model for what comes of a click that only a page's programs understand."""
+        here, imagined = self.browser.page(tab), self.loader.imagined
+        is_given = here.asked is not None or self.browser.given_page(here.url) is not None
+        if imagined is None or not (is_given or not self.loader.has_sites):
+            return
+        html = parse_document(here.html).html_of(element)
+        page = imagined({"click": said or element.tag, "element": html})
+        if isinstance(page, str):
+            return
+        self.save()
+        self._open.clear()
+        self.browser.forget_imagined(here.url)
+        if page.url == here.url:
+            self.browser.replace(tab, page)
+        else:
+            self.browser.go(tab, page)
+
     def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
         """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.
 
@@ -116,9 +146,10 @@ class BrowserTurn:
             raw = came.content if isinstance(came, Download) else came.html.encode()
             came = Download(way.download, raw)
         if isinstance(came, Download):
-            path = f"{self.workspace.rstrip('/')}/{DOWNLOADS}/{_file_name(came.filename)}"
+            name = _NOT_IN_NAMES.sub("-", came.filename.lstrip("."))[:_LONGEST_NAME] or "download"
+            path = f"{self.workspace.rstrip('/')}/{DOWNLOADS}/{name}"
             self.files.write(path, came.content)
-            self.downloaded.append((came.filename, path))
+            self.downloaded.append((name, path))
         elif came is not None:
             self._arrive(tab, way, came)
             return came
@@ -163,16 +194,6 @@ def referer_of(here: str, target: str) -> str:
         return ""
     is_same = (mine.scheme, mine.netloc) == (theirs.scheme, theirs.netloc)
     return here.partition("#")[0] if is_same else f"{mine.scheme}://{mine.netloc}/"
-
-
-def way_to(url: str) -> Way:
-    """What leads to a URL that was typed in."""
-    return Way(WebRequest(url))
-
-
-def _file_name(name: str) -> str:
-    """A name that a site gives, as one in a folder."""
-    return name.replace("/", "-").replace("\\", "-").replace("\0", "").lstrip(".") or "download"
 
 
 def _failed_page(url: str, error: str) -> BrowserPage:

@@ -294,7 +294,7 @@ def _rules_for(document: Document, sheets: Mapping[str, str], width: int) -> lis
     for element in document.elements:
         if element.tag == "style":
             text = element.text_content()
-        elif element.tag == "link" and "stylesheet" in element.get("rel").lower().split():
+        elif element in document.sheet_links:
             text = sheets.get(element.get("href"), "")
         else:
             continue

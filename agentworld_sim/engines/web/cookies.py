@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -12,6 +13,11 @@ from agentworld_sim.engines.web.requests import WebRequest, WebResponse
 Cookie = Mapping[str, Any]
 """`name`, `value`, `domain`, `path`; `host_only`, `secure`; `expires_us`, where it ends at a time."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_LONGEST = 4096
+"""Characters of a name and its value."""
+_MOST = 180
+"""Cookies of a domain; the oldest go."""
 _SECOND_US = 1_000_000
 
 
@@ -46,6 +52,8 @@ def after_response(
             after[after.index(same[0])] = cookie
         else:
             after.append(cookie)
+            own = [one for one in after if one["domain"] == cookie["domain"]]
+            after = [one for one in after if one not in own[:-_MOST]]
     return after
 
 
@@ -67,7 +75,7 @@ def _is_for(cookie: Cookie, host: str, path: str) -> bool:
 def _read(line: str, request: WebRequest, clock_us: int) -> Cookie | None:
     pair, *written = line.split(";")
     name, equals, value = (part.strip() for part in pair.partition("="))
-    if not equals or not name:
+    if not equals or not name or len(pair) > _LONGEST or _CONTROL.search(line):
         return None
     said = {
         key.strip().lower(): text.strip() for key, _, text in (o.partition("=") for o in written)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from html import escape
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,8 @@ _FOCUS_CLASS = re.compile(r":focus(-within)?(?:-visible)?(?![-\w])")
 Mark = tuple[int, str, bool]
 """The number of an element, an attribute, and whether the element has it."""
 _LABELABLE = ("button", "input", "meter", "output", "progress", "select", "textarea")
+_CONTROLS = ("button", "input", "optgroup", "option", "select", "textarea")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 _SPACE = re.compile(r"[ \t\n\f\r]+")
 
 
@@ -94,20 +95,34 @@ class Element:
         """This element or the nearest one around it with one of the tags."""
         return next((element for element in self.chain() if element.tag in tags), None)
 
+    def whole_number(self, attribute: str) -> int | None:
+        """The value of an attribute that holds a whole number; None where it holds none."""
+        written = self.get(attribute).strip()
+        return int(written) if _WHOLE_NUMBER.fullmatch(written) else None
+
+    @property
+    def is_natively_disabled(self) -> bool:
+        """Whether a control is disabled by its own `disabled`, its `optgroup`'s or its `fieldset`'s."""
+        if self.tag not in _CONTROLS:
+            return False
+        if "disabled" in self.attributes:
+            return True
+        for around in self.chain():
+            if "disabled" in around.attributes:
+                if around.tag == "optgroup" and self.tag == "option":
+                    return True
+                if around.tag == "fieldset":
+                    legend = around.child("legend")
+                    return legend is None or legend not in self.chain()
+        return False
+
     def text_content(self) -> str:
         return "".join(
             child if isinstance(child, str) else child.text_content() for child in self.children
         )
 
-    def open_tag(self) -> str:
-        """The start tag as the DOM writes it: `<button disabled="" type="button">`."""
-        attributes = "".join(
-            f' {name}="{escape(value)}"' for name, value in self.attributes.items()
-        )
-        return f"<{self.tag}{attributes}>"
-
     def __repr__(self) -> str:
-        return f"{self.open_tag()} ({self.index})"
+        return f"<{self.tag} {self.attributes}> ({self.index})"
 
 
 INPUT_TYPES = frozenset(
@@ -178,6 +193,18 @@ class Document:
                 found.setdefault(identifier, element)
         return found
 
+    def siblings_of(self, element: Element) -> tuple[Element | None, Element | None]:
+        """The elements before and after one in the same parent."""
+        before: Element | None = self.elements[element.index - 1] if element.index else None
+        while before is not None and before.parent is not element.parent:
+            before = before.parent
+        after = self.elements[element.last + 1] if element.last + 1 < len(self.elements) else None
+        return before, after if after is not None and after.parent is element.parent else None
+
+    def html_of(self, element: Element) -> str:
+        """An element with all that is in it, as HTML."""
+        return self._nodes[element.index].html
+
     def references(self, identifiers: str) -> list[Element]:
         """The elements that a list of ids names, each once."""
         found = (self.ids.get(one) for one in identifiers.split())
@@ -192,13 +219,32 @@ class Document:
         return found
 
     @cached_property
-    def radio_buttons(self) -> Mapping[str, Sequence[Element]]:
-        """The radio buttons by their names, those without one left out."""
-        found: dict[str, list[Element]] = {}
+    def _radio_buttons(self) -> Mapping[tuple[str, Element | None], Sequence[Element]]:
+        found: dict[tuple[str, Element | None], list[Element]] = {}
         for element in self.elements:
             if element.tag == "input" and element.type == "radio" and element.get("name"):
-                found.setdefault(element.get("name"), []).append(element)
+                found.setdefault((element.get("name"), self.form_of(element)), []).append(element)
         return found
+
+    def radio_group(self, radio: Element) -> Sequence[Element]:
+        """The radio buttons of which only one can be checked, with `radio` itself."""
+        return self._radio_buttons.get((radio.get("name"), self.form_of(radio)), [radio])
+
+    def form_of(self, control: Element) -> Element | None:
+        """The form that a control belongs to: named by its `form`, else the one around it."""
+        if "form" in control.attributes:
+            form = self.ids.get(control.get("form"))
+            return form if form is not None and form.tag == "form" else None
+        return control.closest("form")
+
+    @cached_property
+    def sheet_links(self) -> Mapping[Element, str]:
+        """The links to style sheets, with their `href`."""
+        return {
+            link: link.get("href")
+            for link in self.root.descendants("link")
+            if "stylesheet" in link.get("rel").lower().split() and link.get("href")
+        }
 
     def control_of(self, label: Element) -> Element | None:
         """The control that a label names: by its `for`, else the first one inside it."""

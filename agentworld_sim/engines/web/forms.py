@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import (
     LiveState,
-    form_of,
-    radio_group,
+    number_of,
     value_of_option,
 )
 from agentworld_sim.engines.web.requests import (
@@ -22,7 +20,6 @@ from agentworld_sim.engines.web.requests import (
     resolve_url,
     url_with_query,
 )
-from agentworld_sim.engines.web.roles import is_natively_disabled
 
 CONTROLS = ("input", "select", "textarea", "button")
 TOGGLES = frozenset(["checkbox", "radio"])
@@ -52,7 +49,7 @@ class PageForms:
         return (
             one
             for one in self.document.elements
-            if one.tag in CONTROLS and form_of(one, self.document) is form
+            if one.tag in CONTROLS and self.document.form_of(one) is form
         )
 
     def submitter(self, form: Element) -> Element | None:
@@ -64,9 +61,9 @@ class PageForms:
         fields = [one for one in self.controls(form) if one.tag == "input" and is_text(one)]
         return len(fields) <= 1
 
-    def invalid(self, form: Element) -> list[Element]:
-        """The controls that keep a form from being sent."""
-        return [one for one in self.controls(form) if not self._is_valid(one)]
+    def invalid(self, form: Element) -> Element | None:
+        """The first control that keeps a form from being sent."""
+        return next((one for one in self.controls(form) if not self._is_valid(one)), None)
 
     def reset(self, form: Element) -> None:
         """Puts the controls back to what the page says."""
@@ -95,7 +92,7 @@ class PageForms:
         """What a form sends."""
         for one in self.controls(form):
             name, kind = one.get("name"), one.type
-            if is_natively_disabled(one) or one.closest("datalist") is not None:
+            if one.is_natively_disabled or one.closest("datalist") is not None:
                 continue
             if one.tag == "input" and kind == "image":
                 if one is submitter:
@@ -107,7 +104,7 @@ class PageForms:
                     yield name, one.get("value")
             elif one.tag == "select":
                 for option in self.live.selected_options(one):
-                    if not is_natively_disabled(option):
+                    if not option.is_natively_disabled:
                         yield name, value_of_option(option)
             elif one.tag == "input" and kind in TOGGLES:
                 if self.live.is_checked(one, self.document):
@@ -120,7 +117,7 @@ class PageForms:
 
     def _is_valid(self, control: Element) -> bool:
         kind = control.type if control.tag == "input" else control.tag
-        if is_natively_disabled(control) or kind in _BUTTONS | {"hidden"}:
+        if control.is_natively_disabled or kind in _BUTTONS | {"hidden"}:
             return True
         if "readonly" in control.attributes and kind not in TOGGLES | {"select", "file"}:
             return True
@@ -140,8 +137,9 @@ class PageForms:
         return self._has_length(control, value) and _fits_type(control, kind, value)
 
     def _is_radio_valid(self, control: Element) -> bool:
-        group = radio_group(control, self.document)
-        needed = any("required" in one.attributes for one in group)
+        group = self.document.radio_group(control)
+        # The first one answers for its group.
+        needed = control is group[0] and any("required" in one.attributes for one in group)
         return not needed or any(self.live.is_checked(one, self.document) for one in group)
 
     def _has_length(self, control: Element, value: str) -> bool:
@@ -149,10 +147,8 @@ class PageForms:
             # Lengths are those of what a person typed.
             return True
         length = len(value.encode("utf-16-le")) // 2
-        least, most = control.get("minlength"), control.get("maxlength")
-        return (not least.isdigit() or length >= int(least)) and (
-            not most.isdigit() or length <= int(most)
-        )
+        least, most = control.whole_number("minlength"), control.whole_number("maxlength")
+        return (least or 0) <= length and (most is None or most < 0 or length <= most)
 
 
 def page_pattern(text: str, flags: int = 0) -> re.Pattern[str] | None:
@@ -206,24 +202,15 @@ def _fits(pattern: re.Pattern[str], value: str, *, several: bool) -> bool:
     return all(pattern.fullmatch(one) for one in each)
 
 
-def decimal(text: str) -> Decimal | None:
-    """A number as HTML writes it; `None` where it is none."""
-    try:
-        found = Decimal(text)
-    except InvalidOperation:
-        return None
-    return found if found.is_finite() and text == text.strip() and "_" not in text else None
-
-
 def _is_in_steps(control: Element, value: str) -> bool:
-    number = decimal(value)
-    least, most = decimal(control.get("min")), decimal(control.get("max"))
+    number = number_of(value)
+    least, most = number_of(control.get("min")), number_of(control.get("max"))
     if number is None or (least is not None and number < least):
         return number is None
     if most is not None and number > most:
         return False
     if control.get("step").lower() == "any":
         return True
-    step = decimal(control.get("step"))
-    base = least if least is not None else decimal(control.get("value")) or Decimal(0)
-    return (number - base) % (step if step is not None and step > 0 else Decimal(1)) == 0
+    step = number_of(control.get("step"))
+    base = least if least is not None else number_of(control.get("value")) or 0
+    return (number - base) % (step if step is not None and step > 0 else 1) == 0

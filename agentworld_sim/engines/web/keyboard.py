@@ -7,8 +7,6 @@ import re
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.forms import TOGGLES, is_submit_button, is_text
 from agentworld_sim.engines.web.live_page import Effect, LivePage
-from agentworld_sim.engines.web.live_state import form_of, radio_group
-from agentworld_sim.engines.web.roles import is_natively_disabled
 
 _NAMED_KEYS = frozenset(
     "Enter Tab Escape Backspace Delete ArrowUp ArrowDown ArrowLeft ArrowRight Home End PageUp PageDown"
@@ -41,7 +39,7 @@ class Keyboard:
                 and not re.fullmatch(r"Key[A-Z]|Digit\d", one)
             ):
                 raise BadKey(one)
-        element = self._page.focused
+        element = self._page.tree.focus
         match key:
             case "Tab":
                 self._page.focus(self._next_stop(-1 if "Shift" in modifiers else 1))
@@ -79,28 +77,26 @@ class Keyboard:
             return self._page.click(element)
         if element.tag == "textarea":
             return self._page.type("\n")
-        form = form_of(element, self._page.document) if element.tag == "input" else None
+        form = self._page.document.form_of(element) if element.tag == "input" else None
         if form is None:
             return None
         forms = self._page.forms
         button = forms.submitter(form)
         if button is not None:
-            return None if is_natively_disabled(button) else self._click_button(button)
+            return None if button.is_natively_disabled else self._click_button(button)
         return self._page.submit(form, None) if forms.sends_on_enter(form) else None
 
     def _click_button(self, button: Element) -> Effect:
         """A click that Enter in a field makes: the focus stays where it is."""
-        before = self._page.focused
+        before = self._page.tree.focus
         effect = self._page.click(button)
-        if self._page.focused is button:
+        if self._page.tree.focus is button:
             self._page.focus(before)
         return effect
 
     def _step(self, element: Element, by: int) -> None:
         if element.tag == "select" and "multiple" not in element.attributes:
-            options = [
-                one for one in element.descendants("option") if not is_natively_disabled(one)
-            ]
+            options = [one for one in element.descendants("option") if not one.is_natively_disabled]
             chosen = self._page.live.selected_options(element)
             at = options.index(chosen[0]) if chosen and chosen[0] in options else -1
             if options:
@@ -108,18 +104,17 @@ class Keyboard:
         elif element.type == "radio" and element.tag == "input":
             group = [
                 one
-                for one in radio_group(element, self._page.document)
-                if not is_natively_disabled(one)
+                for one in self._page.document.radio_group(element)
+                if not one.is_natively_disabled
             ]
             self._page.focus(group[(group.index(element) + by) % len(group)])
-            self._page.tree.set_checked(self._page.focused, True)
+            self._page.tree.set_checked(self._page.tree.focus, True)
 
     def _next_stop(self, by: int) -> Element | None:
         """The element that Tab comes to; the body behind the last one."""
 
         def order(element: Element) -> int:
-            written = element.get("tabindex")
-            return int(written) if written.lstrip("-").isdigit() else 0
+            return element.whole_number("tabindex") or 0
 
         stops = [
             one
@@ -130,7 +125,7 @@ class Keyboard:
             and self._is_stop(one)
         ]
         stops.sort(key=lambda one: order(one) or 1 << 31)
-        here = self._page.focused
+        here = self._page.tree.focus
         if here in stops:
             at = stops.index(here) + by
             return stops[at] if 0 <= at < len(stops) else None
@@ -143,6 +138,6 @@ class Keyboard:
         """Whether Tab stops at a radio button: one of each group is enough."""
         if element.tag != "input" or element.type != "radio":
             return True
-        group = radio_group(element, self._page.document)
+        group = self._page.document.radio_group(element)
         checked = [one for one in group if self._page.live.is_checked(one, self._page.document)]
         return not checked or element in checked

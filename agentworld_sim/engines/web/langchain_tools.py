@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
-from agentworld_sim.engines.web.browser_turn import BrowserTurn, way_to
+from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Document, Element, parse_document
-from agentworld_sim.engines.web.live_page import Unknown, Way
+from agentworld_sim.engines.web.live_page import Way
 from agentworld_sim.engines.web.locators import select
 from agentworld_sim.engines.web.page_loading import LoadFailed
-from agentworld_sim.engines.web.requests import normal_url
+from agentworld_sim.engines.web.requests import WebRequest, normal_url
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer
 
@@ -38,9 +38,8 @@ _HIDDEN_STYLE = re.compile(
 class LangChainCall:
     """One call of one tool."""
 
-    def __init__(self, turn: BrowserTurn, click: Callable[[Element], None]) -> None:
-        """`click` is told of clicks that only a page's programs understand."""
-        self._turn, self._click_unknown = turn, click
+    def __init__(self, turn: BrowserTurn) -> None:
+        self._turn = turn
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """What a tool answers."""
@@ -55,15 +54,16 @@ class LangChainCall:
             return self._turn.answer(error, is_error=True)
 
     def _navigate(self, given: str) -> Answer:
-        turn, parts = self._turn, urlsplit(given)
-        if parts.scheme not in ("http", "https"):
+        turn = self._turn
+        if not given.lower().startswith(("http:", "https:")):
             return turn.answer("URL scheme must be 'http' or 'https'", is_error=True)
-        if not parts.netloc:
+        try:
+            url = normal_url(given)
+        except ValueError:
             return turn.answer("Page.goto: Cannot navigate to invalid URL", is_error=True)
-        url = normal_url(given)
         tab = turn.browser.newest or turn.front()
         try:
-            page = turn.follow(tab, way_to(url))
+            page = turn.follow(tab, Way(WebRequest(url)))
         except LoadFailed as error:
             return turn.answer(f"Page.goto: {error} at {url}", is_error=True)
         status = "unknown" if page is None or page.asked == {} else page.status
@@ -76,15 +76,7 @@ class LangChainCall:
         visible = [one for one in found if page is not None and page.tree.is_visible(one)]
         if tab is None or page is None or not visible:
             return f"Unable to click on element '{selector}'"
-        effect = page.click(visible[0])
-        if isinstance(effect, Way):
-            try:
-                turn.follow(tab, effect)
-            except LoadFailed:
-                # The click is done, whatever comes of it.
-                pass
-        elif isinstance(effect, Unknown):
-            self._click_unknown(effect.element)
+        turn.go_on(tab, page.click(visible[0]), selector)
         return f"Clicked element '{selector}'"
 
     def _read(self, name: str, arguments: Mapping[str, Any]) -> str:

@@ -19,20 +19,18 @@ from agentworld_sim.engines.web.forms import (
 )
 from agentworld_sim.engines.web.live_state import (
     LiveState,
-    form_of,
+    RefBook,
     is_listbox,
     value_of_option,
 )
 from agentworld_sim.engines.web.locators import Locators
 from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
-from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
-from agentworld_sim.engines.web.roles import is_natively_disabled
 
 _DIALOG = re.compile(
     r"\s*(?P<decides>return\s+)?(?:window\.)?(?P<kind>confirm|alert)\(\s*(?P<quote>['\"])"
-    r"(?P<message>(?:\\.|(?!(?P=quote)).)*)(?P=quote)\s*\)\s*;?\s*"
+    r"(?P<message>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)\s*\)\s*;?\s*"
 )
 """The programs that are understood: a dialog, whose answer decides whether the click counts."""
 _GO = re.compile(
@@ -102,11 +100,7 @@ class LivePage:
         self.kept = browser.live(tab)
         """All that is kept beside the page."""
         prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
-        hrefs = [
-            link.get("href")
-            for link in self.document.root.descendants("link")
-            if "stylesheet" in link.get("rel").lower().split() and link.get("href")
-        ]
+        hrefs = self.document.sheet_links.values()
         texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
         self._sheets = {href: text for href, text in texts.items() if text is not None}
         self._distilled = distilled
@@ -145,14 +139,6 @@ class LivePage:
         """How Playwright names the elements."""
         return Locators(self.document, self.tree)
 
-    def element_of(self, ref: str) -> Element | None:
-        """The element with a ref; `None` where it has none, or is not shown any more."""
-        for index, (_, _, given) in self.refs.given.items():
-            if given == ref:
-                element = self.document.elements[index]
-                return element if self.tree.is_visible(element) else None
-        return None
-
     @property
     def forms(self) -> PageForms:
         """The forms, with the files that were chosen in them."""
@@ -172,11 +158,6 @@ class LivePage:
             for path in paths
         )
 
-    @property
-    def focused(self) -> Element:
-        """The element that has the focus; the body where none has."""
-        return self.tree.focus or self.document.body
-
     def focus(self, element: Element | None) -> None:
         """Gives the focus to an element, or to the body."""
         self.tree.set_focus(element or self.document.body)
@@ -191,7 +172,7 @@ class LivePage:
         if not asked:
             self.press_mouse(element)
         active = next((one for one in element.chain() if self._is_active(one)), None)
-        if active is not None and is_natively_disabled(active) and active.tag not in ("a", "label"):
+        if active is not None and active.is_natively_disabled and active.tag not in ("a", "label"):
             return None
         for one in element.chain():
             if asked or "onclick" not in one.attributes:
@@ -222,7 +203,7 @@ class LivePage:
                 return self._leads_to(element.get("href"), element)
             case "label":
                 control = self.document.control_of(element)
-                if control is None or is_natively_disabled(control):
+                if control is None or control.is_natively_disabled:
                     return None
                 if self.takes_focus(control):
                     self.focus(control)
@@ -260,7 +241,7 @@ class LivePage:
         )
 
     def _press_button(self, button: Element) -> Effect:
-        form = form_of(button, self.document)
+        form = self.document.form_of(button)
         if button.type == "button" or form is None:
             return Unknown(button)
         if button.type == "reset":
@@ -274,8 +255,8 @@ class LivePage:
         forms = self.forms
         method = ((button.get("formmethod") if button else "") or form.get("method")).lower()
         free = "novalidate" in form.attributes or (button and "formnovalidate" in button.attributes)
-        if not free and (wrong := forms.invalid(form)):
-            self.focus(wrong[0])
+        if not free and (wrong := forms.invalid(form)) is not None:
+            self.focus(wrong)
             return None
         dialog = _DIALOG.fullmatch(form.get("onsubmit"))
         if dialog and not asked:
@@ -299,18 +280,13 @@ class LivePage:
             return None
         if not modal.sends:
             return self.click(element, asked=True)
-        form = element if element.tag == "form" else form_of(element, self.document)
+        form = element if element.tag == "form" else self.document.form_of(element)
         assert form is not None
         return self.submit(form, None if element is form else element, asked=True)
 
     def choose_files(self, element: Element, paths: Sequence[str]) -> None:
         """Puts files into a file input."""
         self.kept["files"] = {**self.kept.get("files", {}), str(element.index): list(paths)}
-
-    def fill(self, element: Element, text: str) -> None:
-        """Replaces what is in a text control, and gives it the focus."""
-        self.focus(element)
-        self.set_text(element, text)
 
     def set_text(self, element: Element, text: str) -> None:
         """Puts text into a text control."""
@@ -320,17 +296,13 @@ class LivePage:
 
     def type(self, text: str) -> Effect:
         """Types text where the focus is, at its end."""
-        element = self.focused
-        if (
-            not is_text(element)
-            or is_natively_disabled(element)
-            or "readonly" in element.attributes
-        ):
+        element = self.tree.focus
+        if not is_text(element) or element.is_natively_disabled or "readonly" in element.attributes:
             return None
         before = "" if self.kept.pop("marked", None) else self.live.value_of(element)
-        longest = element.get("maxlength")
+        longest = element.whole_number("maxlength")
         text = before + text
-        self.set_text(element, text[: int(longest)] if longest.isdigit() else text)
+        self.set_text(element, text if longest is None or longest < 0 else text[:longest])
         return None
 
     def choose(self, select: Element, options: Sequence[Element]) -> None:
@@ -360,7 +332,7 @@ class LivePage:
         return (
             element.tag in controls
             and element.type != "hidden"
-            and not is_natively_disabled(element)
+            and not element.is_natively_disabled
         )
 
     def same_page(self, way: Way) -> bool:

@@ -1,9 +1,11 @@
-"""What a user has changed on a page: values, checks, choices, what is open, where the focus is."""
+"""What is kept beside a page: values, checks, choices, what is open, where the focus is; and its refs."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isinf
 
 from agentworld_sim.engines.web.document import FOCUS, Document, Element, Mark
 
@@ -65,7 +67,7 @@ class LiveState:
             return checked
         if "checked" not in control.attributes or control.type != "radio":
             return "checked" in control.attributes
-        group = radio_group(control, document)
+        group = document.radio_group(control)
         if any(self.checked.get(one.index) for one in group):
             return False
         return control is [one for one in group if "checked" in one.attributes][-1]
@@ -79,7 +81,7 @@ class LiveState:
             return marked
         if marked or is_listbox(select):
             return marked[-1:]
-        return [option for option in options if not is_disabled_option(option)][:1]
+        return [option for option in options if not _is_left_out(option)][:1]
 
     def marks(self) -> list[Mark]:
         """The changes that style sheets can see."""
@@ -92,32 +94,15 @@ class LiveState:
         return self.open.get(element.index, "open" in element.attributes)
 
 
-def radio_group(radio: Element, document: Document) -> list[Element]:
-    """The radio buttons of which only one can be checked, with `radio` itself."""
-    form = form_of(radio, document)
-    named = document.radio_buttons.get(radio.get("name"), [radio])
-    return [one for one in named if form_of(one, document) is form]
-
-
-def form_of(control: Element, document: Document) -> Element | None:
-    """The form that a control belongs to: named by its `form`, else the one around it."""
-    if "form" in control.attributes:
-        form = document.ids.get(control.get("form"))
-        return form if form is not None and form.tag == "form" else None
-    return control.closest("form")
-
-
 def is_listbox(select: Element) -> bool:
     """Whether a select shows its options as a list, not as a button that opens one."""
-    size = select.get("size").strip()
-    return "multiple" in select.attributes or (size.isdigit() and int(size) > 1)
+    return "multiple" in select.attributes or (select.whole_number("size") or 0) > 1
 
 
-def is_disabled_option(option: Element) -> bool:
-    group = option.parent
-    return "disabled" in option.attributes or (
-        group is not None and group.tag == "optgroup" and "disabled" in group.attributes
-    )
+def _is_left_out(option: Element) -> bool:
+    """Whether an option is not chosen by itself; unlike its state, that asks no `fieldset`."""
+    group = option.parent if option.parent and option.parent.tag == "optgroup" else option
+    return "disabled" in option.attributes or "disabled" in group.attributes
 
 
 def value_of_option(option: Element) -> str:
@@ -125,12 +110,42 @@ def value_of_option(option: Element) -> str:
     return " ".join(option.text_content().split()) if written is None else written
 
 
-def _range_value(control: Element) -> str:
-    def number(attribute: str, default: float) -> float:
-        written = control.get(attribute)
-        return float(written) if _NUMBER.fullmatch(written) else default
+@dataclass
+class RefBook:
+    """The refs of one document, plain data: a ref stays with its element while role and name stay.
 
-    low = number("min", 0)
-    high = max(number("max", 100), low)
-    value = min(max(number("value", low + (high - low) / 2), low), high)
-    return f"{value:.10g}"
+    Playwright from 1.64 on puts a prefix before the refs of every document but the first, so that an old ref cannot
+    hit another page.
+    """
+
+    prefix: str = ""
+    last: int = 0
+    """The newest number."""
+    given: dict[int, tuple[str, str, str]] = field(default_factory=dict[int, tuple[str, str, str]])
+    """Role, name and ref, by the number of the element."""
+
+    def give(self, index: int, role: str, name: str) -> str:
+        """The ref of an element; a new one if it has none, or another role or name than it had."""
+        known = self.given.get(index)
+        if known is None or known[0] != role or known[1] != name:
+            self.last += 1
+            known = self.given[index] = (role, name, f"{self.prefix}e{self.last}")
+        return known[2]
+
+
+def number_of(text: str) -> Fraction | None:
+    """A number as HTML writes it; `None` where it is none, or one that is too large for browsers."""
+    if not _NUMBER.fullmatch(text) or isinf(value := float(text)):
+        return None
+    return Fraction(text) if value else Fraction(0)  # 1e-999999999 takes gigabytes
+
+
+def _range_value(control: Element) -> str:
+    def number(attribute: str, default: Fraction) -> Fraction:
+        found = number_of(control.get(attribute))
+        return default if found is None else found
+
+    low = number("min", Fraction(0))
+    high = max(number("max", Fraction(100)), low)
+    value = min(max(number("value", (low + high) / 2), low), high)
+    return f"{float(value):.10g}"

@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
+from agentworld_sim.engines.web.accessible_names import plain
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.page import Page
 
@@ -60,9 +61,9 @@ def select(document: Document, selector: str) -> list[Element]:
     found = _HAS_TEXT.fullmatch(css)
     if found is None:
         return document.select(css)
-    text = _normal(found["text"][1:-1]).lower()
+    text = plain(found["text"][1:-1]).lower()
     elements = document.select(found["css"] or "*")
-    return [one for one in elements if text in _normal(one.text_content()).lower()]
+    return [one for one in elements if text in plain(one.text_content()).lower()]
 
 
 class Locators:
@@ -131,23 +132,24 @@ class Locators:
         if tag == "select":
             return
         if title := element.get("title"):
-            yield self._attribute(200, "title", "getByTitle", title, True, is_text=True)
+            yield next(self._by_attribute(200, "title", "getByTitle", title, is_text=True))
         if tag in ("img", "input", "area") and (alt := element.get("alt")):
-            yield from self._attributes(160, "alt", "getByAltText", alt, is_text=True)
+            yield from self._by_attribute(160, "alt", "getByAltText", alt, is_text=True)
         text = self._texts[element]
-        for short, bonus in _alternatives(text) if text and not nested else ():
-            yield self._text(180 - bonus, short, False)
-        if text and len(text) <= _LONGEST and not nested:
-            yield self._text(185, text, True)
+        if text and not nested:
+            exact, *others = self._by_text(180, "getByText({})", text, 3, self._with_text)
+            yield from others
+            if len(text) <= _LONGEST:
+                yield exact
         if text:
             yield from self._by_inner_text(
                 530, f"locator('{tag}')", self._of_tag(tag), text, nested
             )
         name = self._tree.name_of(element).strip() if role else ""
         if name:
-            yield self._role(105, role, name, True)
-            for short, bonus in _alternatives(name):
-                yield self._role(100 - bonus, role, short, False)
+            code = f"getByRole('{role}', {{{{ name: {{}} }}}})"
+            find = partial(self._with_name, role)
+            yield from self._by_text(100, code, name, len(role) + 10, find)
         elif role:
             own = f"getByRole('{role}')"
             yield from self._by_inner_text(510, own, lambda: self._of_role(role), text, nested)
@@ -156,15 +158,16 @@ class Locators:
         """What names an element without its texts."""
         tag, kind = element.tag, element.get("type")
         if marked := element.get("data-testid"):
-            yield self._attribute(1, "data-testid", "getByTestId", marked, True)
+            code = f"getByTestId({js_string(marked)})"
+            yield _Candidate((1,), code, lambda: self._with("data-testid", marked, True))
         if identifier := element.get("id"):
             yield self._css(500, _id_selector(identifier))
         if tag in ("input", "textarea") and (text := element.get("placeholder")):
-            yield from self._attributes(120, "placeholder", "getByPlaceholder", text)
+            yield from self._by_attribute(120, "placeholder", "getByPlaceholder", text)
         for label in self._labels(element):
-            yield self._label(145, label, True)
-            for short, bonus in _alternatives(label):
-                yield self._label(140 - bonus, short, False)
+            yield from self._by_text(
+                140, "getByLabel({})", label, 3, self._with_label, is_text=False
+            )
         if role:
             yield _Candidate((510,), f"getByRole('{role}')", lambda: self._of_role(role))
         if (name := element.get("name")) and tag in _NAMED:
@@ -177,52 +180,47 @@ class Locators:
         find = lambda: self._document.select(css)
         return _Candidate((score,), f"locator({js_string(css)})", find)
 
-    def _label(self, score: int, text: str, exact: bool) -> _Candidate:
-        code = f"getByLabel({js_string(text)}{', { exact: true }' if exact else ''})"
-        score += _penalty(len(text) + 3)
-        return _Candidate((score,), code, lambda: self._with_label(text, exact))
-
-    def _text(self, score: int, text: str, exact: bool) -> _Candidate:
-        code = f"getByText({js_string(text)}{', { exact: true }' if exact else ''})"
-        score += _penalty(len(text) + 3)
-        return _Candidate((score,), code, lambda: self._with_text(text, exact), True)
-
-    def _role(self, score: int, role: str, name: str, exact: bool) -> _Candidate:
-        code = (
-            f"getByRole('{role}', {{ name: {js_string(name)}{', exact: true' if exact else ''} }})"
-        )
-        score += _penalty(len(role) + len(name) + 10)
-        return _Candidate((score,), code, lambda: self._with_name(role, name, exact), True)
-
-    def _attributes(
+    def _by_attribute(
         self, score: int, name: str, method: str, value: str, *, is_text: bool = False
     ) -> Iterator[_Candidate]:
-        yield self._attribute(score, name, method, value, True, is_text=is_text)
-        for short, bonus in _alternatives(value):
-            yield self._attribute(score - bonus, name, method, short, False, is_text=is_text)
+        find = partial(self._with, name)
+        return self._by_text(score, f"{method}({{}})", value, len(name) + 6, find, is_text=is_text)
 
-    def _attribute(
-        self, score: int, name: str, method: str, value: str, exact: bool, *, is_text: bool = False
-    ) -> _Candidate:
-        said = exact and method != "getByTestId"
-        code = f"{method}({js_string(value)}{', { exact: true }' if said else ''})"
-        score += _penalty(len(name) + len(value) + 6) + 5 * exact if score > 1 else 0
-        every = self._document.elements
-        find = lambda: [one for one in every if _fits(one.get(name), value, exact)]
-        return _Candidate((score,), code, find, is_text)
+    def _by_text(
+        self,
+        score: int,
+        code: str,
+        text: str,
+        more: int,
+        find: Callable[[str, bool], list[Element]],
+        *,
+        is_text: bool = True,
+    ) -> Iterator[_Candidate]:
+        """A text exactly, then the texts that Playwright looks for instead; `more` is what is written beside it."""
+        exactly = ", exact: true" if code.endswith(" }})") else ", { exact: true }"
+        for short, bonus, exact in (
+            (text, -5, True),
+            *((*one, False) for one in _alternatives(text)),
+        ):
+            yield _Candidate(
+                (score - bonus + _penalty(len(short) + more),),
+                code.format(js_string(short) + exactly * exact),
+                partial(find, short, exact),
+                is_text,
+            )
+
+    def _with(self, attribute: str, text: str, exact: bool) -> list[Element]:
+        return [one for one in self._document.elements if _fits(one.get(attribute), text, exact)]
 
     def _by_inner_text(
         self, score: int, code: str, find: Find, text: str, nested: bool
     ) -> Iterator[_Candidate]:
         """Elements of a kind by the text in them."""
         for short, bonus in _alternatives(text) if text else ():
-            parts = (score, 180 - bonus + _penalty(len(short) + 3))
             yield _Candidate(
-                parts,
+                (score, 180 - bonus + _penalty(len(short) + 3)),
                 f"{code}.filter({{ hasText: {js_string(short)} }})",
-                lambda short=short: [
-                    one for one in find() if _fits(self._texts[one], short, False)
-                ],
+                lambda short=short: [one for one in find() if _fits(self._texts[one], short)],
                 True,
             )
         if not nested and len(text) <= _LONGEST:
@@ -251,7 +249,7 @@ class Locators:
 
     def _labels(self, element: Element) -> list[str]:
         found = [self._texts[one] for one in self._document.labels_of(element)]
-        found.append(_normal(element.get("aria-label")))
+        found.append(plain(element.get("aria-label")))
         named = self._document.references(element.get("aria-labelledby"))
         found += [self._texts[one] for one in named]
         return [one for one in found if one]
@@ -272,7 +270,7 @@ class Locators:
             is_button = element.tag == "input" and element.type in ("submit", "button", "reset")
             no_text = element.tag in ("script", "style", "noscript", "head", "title")
             raw[element] = element.get("value") if is_button else "" if no_text else "".join(parts)
-        return {element: _normal(text) for element, text in raw.items()}
+        return {element: plain(text) for element, text in raw.items()}
 
     def _with_text(self, text: str, exact: bool) -> list[Element]:
         """The innermost elements with a text."""
@@ -285,11 +283,7 @@ class Locators:
         ]
 
 
-def _normal(text: str) -> str:
-    return " ".join(text.replace("\u200b", "").replace("\u00ad", "").split())
-
-
-def _fits(own: str, text: str, exact: bool) -> bool:
+def _fits(own: str, text: str, exact: bool = False) -> bool:
     return own == text if exact else text.lower() in own.lower()
 
 

@@ -8,9 +8,8 @@ from typing import Literal
 
 from agentworld_sim.engines.web.accessibility_tree import AccessibilityTree
 from agentworld_sim.engines.web.document import Document, Element
-from agentworld_sim.engines.web.live_state import LiveState, radio_group
+from agentworld_sim.engines.web.live_state import LiveState, RefBook
 from agentworld_sim.engines.web.page_look import look_of
-from agentworld_sim.engines.web.ref_book import RefBook
 from agentworld_sim.engines.web.snapshot_yaml import snapshot_yaml
 from agentworld_sim.engines.web.states import is_disabled
 
@@ -84,13 +83,11 @@ class Page:
         return [element for element in self.document.elements if "autofocus" in element.attributes]
 
     def element_of(self, ref: str) -> Element | None:
-        """The element that the last snapshot called `ref`; None if none did."""
+        """The element that was last called `ref`; None if none was, or it is not shown any more."""
         for index, (_, _, given) in self.refs.given.items():
             if given == ref:
                 element = self.document.elements[index]
-                return (
-                    element if self._kept_tree is None or self._kept_tree.has_ref(element) else None
-                )
+                return element if self.is_visible(element) else None
         return None
 
     def role_of(self, element: Element) -> str:
@@ -118,10 +115,8 @@ class Page:
 
     def set_checked(self, control: Element, checked: bool) -> None:
         """Checks or unchecks a checkbox or a radio button, of which only one of a group is checked."""
-        changed = [control]
-        if control.type == "radio" and checked:
-            changed = radio_group(control, self.document)
-        for one in changed:
+        is_choice = control.type == "radio" and checked
+        for one in self.document.radio_group(control) if is_choice else [control]:
             self.live.checked[one.index] = checked and one is control
             self._change(one)
 

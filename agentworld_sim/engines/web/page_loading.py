@@ -30,6 +30,7 @@ NOT_FOUND = (
 )
 """The page at a URL where there is none."""
 MOST_REDIRECTS = 20
+_SCHEMES = ("http://", "https://")
 _SHOWN = ("text/html", "application/xhtml+xml", "")
 _SHOWN_AS_TEXT = ("text/plain", "application/json", "text/css", "text/javascript", "text/xml")
 _USER_AGENT = (
@@ -111,6 +112,7 @@ class PageLoader:
         self._browser = browser
         self._state = state
         self._internet = internet
+        self.has_sites = internet is not None
         self.imagined = imagined
         self.change = StateChange(clock_us=state.clock_us)
         """What sites did to the state."""
@@ -128,6 +130,8 @@ class PageLoader:
             PageNeeded: a model has to be asked.
             CannotCompute: this browser has no pages at all.
         """
+        if not request.url.startswith(_SCHEMES):
+            raise LoadFailed("net::ERR_INVALID_URL")
         fragment = urlsplit(request.url).fragment
         for _ in range(MOST_REDIRECTS + 1):
             plain = replace(request, url=urldefrag(request.url).url)
@@ -145,6 +149,10 @@ class PageLoader:
                     return Download("", response.body)
                 return _page(_with(plain.url, fragment), response)
             target = resolve_url(plain.url, location)
+            if not target.startswith(_SCHEMES):
+                raise LoadFailed(
+                    "net::ERR_UNSAFE_REDIRECT" if target else "net::ERR_INVALID_REDIRECT"
+                )
             fragment = urlsplit(target).fragment or fragment
             if response.status in (307, 308):
                 request = replace(plain, url=target)
@@ -152,10 +160,6 @@ class PageLoader:
                 method = "HEAD" if plain.method == "HEAD" else "GET"
                 request = WebRequest(target, method)
         raise LoadFailed("net::ERR_TOO_MANY_REDIRECTS")
-
-    def resource(self, url: str) -> WebResponse | None:
-        """What a style sheet or a picture of a page is; `None` where no site answers."""
-        return self._ask(WebRequest(urldefrag(url).url), "resource", "")
 
     def sheet(self, url: str) -> str | None:
         """The text of a style sheet, asked for once more: it is no event of the page."""
@@ -168,12 +172,13 @@ class PageLoader:
         """What the console says once a page and what belongs to it is there: each thing that is missing."""
         failed = [(page.url, page.status, page.status_text)] if page.status >= 400 else []
         if self._internet is not None:
-            for element in parse_document(page.html).root.descendants("img", "input", "link"):
-                is_sheet = "stylesheet" in element.get("rel").lower().split()
+            document = parse_document(page.html)
+            for element in document.root.descendants("img", "input", "link"):
                 is_image = element.tag == "img" or element.get("type").lower() == "image"
-                source = element.get("href") if is_sheet else is_image and element.get("src")
+                source = document.sheet_links.get(element) or (is_image and element.get("src"))
                 url = resolve_url(page.url, source) if source else ""
-                response = self.resource(url) if url.startswith("http") else None
+                asked = WebRequest(urldefrag(url).url)
+                response = self._ask(asked, "resource") if url.startswith("http") else None
                 if response is not None and response.status >= 400:
                     failed.append((url, response.status, response.status_text))
         return [
@@ -181,7 +186,7 @@ class PageLoader:
             for url, status, reason in failed
         ]
 
-    def _ask(self, request: WebRequest, kind: str, referer: str) -> WebResponse | None:
+    def _ask(self, request: WebRequest, kind: str, referer: str = "") -> WebResponse | None:
         if self._internet is None:
             return None
         state = self._state.after(self.change)

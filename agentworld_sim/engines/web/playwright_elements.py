@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Element
-from agentworld_sim.engines.web.forms import TOGGLES, decimal
-from agentworld_sim.engines.web.live_page import Effect, LivePage, Modal, Unknown, Way
+from agentworld_sim.engines.web.forms import TOGGLES
+from agentworld_sim.engines.web.live_page import Effect, LivePage, Modal
+from agentworld_sim.engines.web.live_state import number_of
 from agentworld_sim.engines.web.locators import js_string, select
-from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.playwright_answers import (
     Dialect,
     PlaywrightError,
     PlaywrightReply,
     preview,
 )
-from agentworld_sim.engines.web.roles import is_natively_disabled
 from agentworld_sim.errors import CannotCompute, UsageError
 
 _REF = re.compile(r"(?:f\d+)?e\d+")
@@ -31,13 +30,11 @@ TIMEOUT_US = 5_000_000
 class PlaywrightElements:
     """The elements of the page in front, as one call finds and changes them."""
 
-    def __init__(
-        self, turn: BrowserTurn, dialect: Dialect, click: Callable[[Element], None]
-    ) -> None:
-        """`click` is told of clicks that only a page's programs understand."""
+    def __init__(self, turn: BrowserTurn, dialect: Dialect) -> None:
         self.turn, self.dialect = turn, dialect
         self.reply = PlaywrightReply(turn, dialect)
-        self._click_unknown = click
+        self.said = ""
+        """What the agent calls the element."""
 
     def page(self) -> LivePage:
         return self.turn.page(self.turn.front())
@@ -52,7 +49,7 @@ class PlaywrightElements:
         """The element that an argument names, its locator, and the beginning of Playwright's log."""
         page = self.page()
         if not self.dialect.is_newer or _REF.fullmatch(target):
-            found = page.element_of(target)
+            found = page.tree.element_of(target)
             if found is None:
                 raise PlaywrightError(
                     f"Error: Ref {target} not found in the current page snapshot."
@@ -115,11 +112,12 @@ class PlaywrightElements:
                 f"    - waiting for element to be {waiting}",
             ]
             raise self.dialect.failure("locator.fill", f"Error: {wrong}", lines)
-        if is_natively_disabled(control):
+        if control.is_natively_disabled:
             self._time_out("fill", waiting, "element is not enabled", log)
         if "readonly" in control.attributes:
             self._time_out("fill", waiting, "element is not editable", log)
-        self.page().fill(control, text)
+        self.page().focus(control)
+        self.page().set_text(control, text)
 
     def choose(
         self, element: Element, values: Sequence[str], log: list[str], *, by_label: bool = False
@@ -130,13 +128,13 @@ class PlaywrightElements:
             lines.append(f"    - waiting for element to be {waiting}")
             what = "Error: Element is not a <select> element"
             raise self.dialect.failure("locator.selectOption", what, lines)
-        if is_natively_disabled(element):
+        if element.is_natively_disabled:
             self._time_out("select option", waiting, "element is not enabled", log)
         chosen = [page.options(element, value, by_label=by_label)[:1] for value in values]
         if not all(chosen):
             self._time_out("select option", waiting, "did not find some options", log)
         options = [one for found in chosen for one in found]
-        if any(map(is_natively_disabled, options)):
+        if any(one.is_natively_disabled for one in options):
             self._time_out("select option", waiting, "option being selected is not enabled", log)
         page.choose(element, options if "multiple" in element.attributes else options[:1])
 
@@ -162,16 +160,10 @@ class PlaywrightElements:
 
     def follow(self, effect: Effect) -> None:
         tab = self.turn.front()
-        if isinstance(effect, Way):
-            try:
-                self.turn.follow(tab, effect)
-            except LoadFailed:
-                # The click is done, whatever comes of it.
-                pass
-        elif isinstance(effect, Modal):
+        if isinstance(effect, Modal):
             tab.modal = asdict(effect)
-        elif isinstance(effect, Unknown):
-            self._click_unknown(effect.element)
+        else:
+            self.turn.go_on(tab, effect, self.said)
 
 
 def _no_fill(control: Element, text: str) -> str:
@@ -180,7 +172,7 @@ def _no_fill(control: Element, text: str) -> str:
     if control.tag == "input" and kind in _NO_FILL:
         return f'Input of type "{kind}" cannot be filled'
     if control.tag == "input" and kind == "number":
-        is_number = not text.strip() or decimal(text.strip()) is not None
+        is_number = not text.strip() or number_of(text.strip()) is not None
         return "" if is_number else "Cannot type text into input[type=number]"
     if control.tag == "select":
         return "Element is not an <input>, <textarea> or [contenteditable] element"

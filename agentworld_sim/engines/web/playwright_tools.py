@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.engines.web.browser_state import TabState
-from agentworld_sim.engines.web.browser_turn import way_to
 from agentworld_sim.engines.web.forms import TOGGLES, page_pattern
 from agentworld_sim.engines.web.keyboard import BadKey, Keyboard
 from agentworld_sim.engines.web.live_page import Modal, Way
@@ -21,13 +20,15 @@ from agentworld_sim.engines.web.playwright_answers import (
     preview,
 )
 from agentworld_sim.engines.web.playwright_elements import TIMEOUT_US, PlaywrightElements
-from agentworld_sim.engines.web.requests import normal_url
+from agentworld_sim.engines.web.requests import WebRequest, normal_url
 from agentworld_sim.engines.web.snapshot_search import snippets
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer
 
 _FOR_PEOPLE = frozenset(["element", "startElement", "endElement", "level", "promptText"])
 """Arguments that change nothing: descriptions, levels below which no message is, the text for a prompt."""
+_WIDEST = 10_000_000
+"""Pixels of a window, as in Chromium."""
 _HANDLED_BY = {"fileChooser": "browser_file_upload"}
 _UNSAFE_PORTS = frozenset([1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 53, 110, 143, 6000])
 
@@ -37,6 +38,7 @@ class PlaywrightCall(PlaywrightElements):
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """What a tool answers."""
+        self.said = arguments.get("element", "")
         try:
             self._run(name, arguments)
             return self.turn.answer(self.reply.text())
@@ -77,18 +79,22 @@ class PlaywrightCall(PlaywrightElements):
                 if self.dialect.is_newer
                 else f'Error: Access to "{scheme}:" URL is blocked. {kinds} Attempted URL: {url}'
             )
+        log = [f'  - navigating to "{url}", waiting until "domcontentloaded"']
+        try:
+            shown = normal_url(url)
+        except ValueError:
+            what = "Protocol error (Page.navigate): Cannot navigate to invalid URL"
+            raise self.dialect.failure("page.goto", what, log) from None
         tab.modal, tab.console, tab.told = None, [], 0
         tab.since, tab.console_us = self.turn.browser.requests, self.turn.clock_us
-        log = [f'  - navigating to "{url}", waiting until "domcontentloaded"']
         try:
             port = re.match(r"https?://[^/?#]*:(\d+)(?=[/?#]|$)", url)
             if port and int(port[1]) in _UNSAFE_PORTS:
                 self.turn.loader.tab = tab.number
                 self.turn.loader.fail(url, "net::ERR_UNSAFE_PORT")
                 raise LoadFailed("net::ERR_UNSAFE_PORT")
-            self.turn.follow(tab, way_to(normal_url(url)))
+            self.turn.follow(tab, Way(WebRequest(shown)))
         except LoadFailed as error:
-            shown = normal_url(url)
             raise self.dialect.failure("page.goto", f"{error} at {shown}", log) from None
 
     def navigate_back(self) -> None:
@@ -133,7 +139,7 @@ class PlaywrightCall(PlaywrightElements):
     def resize(self, width: float, height: float) -> None:
         self.turn.save()
         self.turn.front()
-        self.turn.browser.width = int(width)
+        self.turn.browser.width = int(min(max(width, 0), _WIDEST))
         self.turn.forget_pages()
         size = f"{{ width: {_number(width)}, height: {_number(height)} }}"
         self.reply.code.append(f"await page.setViewportSize({size});")
@@ -231,7 +237,7 @@ class PlaywrightCall(PlaywrightElements):
         self, index: int, part: str | None = None, filename: str | None = None
     ) -> None:
         requests = self._requests()
-        if index > len(requests):
+        if not 0 < index <= len(requests):
             raise PlaywrightError(
                 f"Request #{index} not found. Use browser_network_requests to see available indexes."
             )
@@ -342,21 +348,15 @@ class PlaywrightCall(PlaywrightElements):
     ) -> None:
         if not paths and data is None:
             raise PlaywrightError('Error: At least one of "paths" or "data" must be provided.')
-        found, locator, log = self.element(target)
-        files = [self.file(path) for path in paths]
-        if not (found.tag == "input" and found.type == "file" and files):
-            raise self.dialect.failure(
-                "locator.drop",
-                "Drop target did not accept the drop — its dragover handler did not call preventDefault()",
-                [*log, "  - attempting drop action"],
-            )
-        self.page().choose_files(found, files)
-        given = {
-            "files": files[0] if len(files) == 1 else files,
-            **({"data": data} if data else {}),
-        }
-        self.reply.code.append(f"await page.{locator}.drop({_object(given)});")
-        self.reply.snapshot = "after"
+        log = self.element(target)[2]
+        for path in paths:
+            self.file(path)
+        # Only programs of a page accept what is dropped.
+        raise self.dialect.failure(
+            "locator.drop",
+            "Drop target did not accept the drop — its dragover handler did not call preventDefault()",
+            [*log, "  - attempting drop action"],
+        )
 
     def type(self, target: str, text: str, submit: bool = False, slowly: bool = False) -> None:
         found, locator, log = self.element(target)
@@ -460,7 +460,7 @@ def _details(index: int, about: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else str(value)
+    return f"{value:.15g}"
 
 
 def _object(given: Mapping[str, Any], *, lines: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from email.parser import BytesParser
@@ -22,6 +23,7 @@ from urllib.parse import (
 
 from agentworld_sim.types.state import StateChange, WorldState
 
+_NOT_IN_HOSTS = re.compile(r"[\x00-\x20<>^|\\\x7f]")
 Headers = tuple[tuple[str, str], ...]
 """Names in lower case, and values, in their order."""
 
@@ -207,10 +209,12 @@ def url_with_query(url: str, fields: Sequence[FormField]) -> str:
 
 
 def normal_url(url: str) -> str:
-    """`url` as a browser's address bar shows it."""
+    """`url` as a browser's address bar shows it. Raises `ValueError` where it is none."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return url
+    if not parts.hostname or parts.port == 0 or _NOT_IN_HOSTS.search(parts.netloc):
+        raise ValueError(f"{url!r} has no valid host")
     host = parts.netloc.lower().removesuffix(":443" if parts.scheme == "https" else ":80")
     safe = "/:?#[]@!$&'()*+,;=%~|"
     rest = (

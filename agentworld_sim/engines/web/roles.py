@@ -62,7 +62,6 @@ _NOT_LABELLED = _words(
 )
 _PRESENTATIONAL = ("none", "presentation")
 _FOCUSABLE = _words("button details select textarea")
-_CONTROLS = _words("button input optgroup option select textarea")
 
 
 class Roles:
@@ -111,7 +110,10 @@ class Roles:
                 return ("form" if tag == "form" else "region") if named else None
             case "img":
                 decorative = attributes.get("alt") == "" and not element.get("title")
-                plain = not _has_global_attribute(element, None) and not _has_tab_index(element)
+                plain = (
+                    not _has_global_attribute(element, None)
+                    and "tabindex" not in element.attributes
+                )
                 return "presentation" if decorative and plain else "img"
             case "input":
                 return self._input_role(element)
@@ -122,7 +124,7 @@ class Roles:
                 grid = table is not None and explicit_role(table) in ("grid", "treegrid")
                 return "gridcell" if grid else "cell"
             case "th":
-                return _header_role(element)
+                return self._header_role(element)
             case _:
                 return _BY_TAG.get(tag)
 
@@ -137,6 +139,23 @@ class Roles:
             return "searchbox" if kind == "search" else "textbox"
         return _BY_INPUT_TYPE.get(kind, "textbox")
 
+    def _header_role(self, element: Element) -> str | None:
+        scope = element.get("scope")
+        if scope in ("col", "colgroup"):
+            return "columnheader"
+        if scope in ("row", "rowgroup"):
+            return "rowheader"
+        before, after = self.document.siblings_of(element)
+        if before is None and after is None:
+            table = element.closest("table")
+            in_row = element.parent is not None and element.parent.tag == "tr"
+            if in_row and table is not None and len(list(table.descendants("tr"))) <= 1:
+                return None
+            return "columnheader"
+        if before is not None and after is not None and before.tag == after.tag == "th":
+            return "columnheader"
+        return "rowheader" if _is_filled_cell(before) or _is_filled_cell(after) else "columnheader"
+
 
 def explicit_role(element: Element) -> str | None:
     """The first role that the author gave and that exists."""
@@ -147,27 +166,6 @@ def explicit_role(element: Element) -> str | None:
 def _prevents_landmark(element: Element) -> bool:
     role = element.attributes.get("role")
     return element.tag in _SECTIONS if role is None else role in _SECTION_ROLES
-
-
-def _header_role(element: Element) -> str | None:
-    scope = element.get("scope")
-    if scope in ("col", "colgroup"):
-        return "columnheader"
-    if scope in ("row", "rowgroup"):
-        return "rowheader"
-    beside = list(element.parent.elements) if element.parent is not None else [element]
-    place = beside.index(element)
-    before = beside[place - 1] if place else None
-    after = beside[place + 1] if place + 1 < len(beside) else None
-    if before is None and after is None:
-        table = element.closest("table")
-        in_row = element.parent is not None and element.parent.tag == "tr"
-        if in_row and table is not None and len(list(table.descendants("tr"))) <= 1:
-            return None
-        return "columnheader"
-    if before is not None and after is not None and before.tag == after.tag == "th":
-        return "columnheader"
-    return "rowheader" if _is_filled_cell(before) or _is_filled_cell(after) else "columnheader"
 
 
 def _is_filled_cell(element: Element | None) -> bool:
@@ -187,42 +185,17 @@ def _has_global_attribute(element: Element, role: str | None) -> bool:
     return False
 
 
-def _has_tab_index(element: Element) -> bool:
-    written = element.attributes.get("tabindex")
-    if written is None:
-        return False
-    try:
-        float(written.strip() or "0")
-    except ValueError:
-        return False
-    return True
-
-
 def _is_focusable(element: Element) -> bool:
-    if is_natively_disabled(element):
+    if element.is_natively_disabled:
         return False
     tag = element.tag
     if tag in _FOCUSABLE or (tag == "input" and "hidden" not in element.attributes):
         return True
-    return (tag in ("a", "area") and "href" in element.attributes) or _has_tab_index(element)
+    return (
+        tag in ("a", "area") and "href" in element.attributes
+    ) or "tabindex" in element.attributes
 
 
 def _keeps_role(element: Element, role: str | None) -> bool:
     """Whether an element that is said to be presentational is not."""
     return _has_global_attribute(element, role) or _is_focusable(element)
-
-
-def is_natively_disabled(element: Element) -> bool:
-    """Whether a control is disabled by its own `disabled`, its `optgroup`'s or its `fieldset`'s."""
-    if element.tag not in _CONTROLS:
-        return False
-    if "disabled" in element.attributes:
-        return True
-    for around in element.chain():
-        if "disabled" in around.attributes:
-            if around.tag == "optgroup" and element.tag == "option":
-                return True
-            if around.tag == "fieldset":
-                legend = around.child("legend")
-                return legend is None or legend not in element.chain()
-    return False

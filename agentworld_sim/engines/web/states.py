@@ -7,7 +7,6 @@ from typing import Literal
 
 from agentworld_sim.engines.web.document import Document, Element
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.roles import is_natively_disabled
 
 
 def _roles(text: str) -> frozenset[str]:
@@ -36,7 +35,7 @@ _HEADING = re.compile("h[1-6]")
 
 def is_disabled(element: Element, role: str | None) -> bool:
     """Whether an element is disabled: natively, or by `aria-disabled` on it or around it."""
-    if is_natively_disabled(element):
+    if element.is_natively_disabled:
         return True
     if role not in _DISABLED:
         return False
@@ -106,5 +105,4 @@ class States:
 def _level(element: Element) -> int:
     if _HEADING.fullmatch(element.tag):
         return int(element.tag[1])
-    written = element.get("aria-level").strip()
-    return int(written) if written.isdigit() else 0
+    return max(element.whole_number("aria-level") or 0, 0)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
-from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.http_turn import http_answer
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.live_page import PagesRead
@@ -34,7 +32,6 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
 _DIALECTS = {NEWER: Dialect("target"), OLDER: Dialect("ref")}
-_VOID = ("area", "br", "hr", "img", "input", "link", "meta", "source", "wbr")
 
 
 class WebEngine:
@@ -165,38 +162,9 @@ class WebSession:
             distilled=dialect is None or dialect.is_newer,
         )
         arguments = arguments_of(context.tool.binds_to, context.call.arguments)
-
-        def click(element: Element) -> None:
-            """A click that only a page's programs understand."""
-            tab = browser.newest if dialect is None else browser.tab
-            here = browser.page(tab)
-            is_given = here.asked is not None or browser.given_page(here.url) is not None
-            if tab is None or loader.imagined is None or not (is_given or self._internet is None):
-                return
-            name = arguments.get("selector") or arguments.get("element") or element.tag
-            page = loader.imagined({"click": name, "element": outer_html(element)})
-            if isinstance(page, str):
-                return
-            turn.save()
-            turn.forget_pages()
-            browser.forget_imagined(here.url)
-            if page.url == here.url:
-                browser.replace(tab, page)
-            else:
-                browser.go(tab, page)
-
         if dialect is None:
-            answer = LangChainCall(turn, click).answer(found.name, arguments)
+            answer = LangChainCall(turn).answer(found.name, arguments)
         else:
-            answer = PlaywrightCall(turn, dialect, click).answer(found.name, arguments)
+            answer = PlaywrightCall(turn, dialect).answer(found.name, arguments)
         self._read = read
         return answer
-
-
-def outer_html(element: Element) -> str:
-    """An element as HTML."""
-    inside = "".join(
-        escape(child, quote=False) if isinstance(child, str) else outer_html(child)
-        for child in element.children
-    )
-    return element.open_tag() + ("" if element.tag in _VOID else f"{inside}</{element.tag}>")

@@ -205,7 +205,7 @@ async def test_a_circle_of_redirects_ends() -> None:
 
 async def test_a_host_that_no_site_has_is_not_found_at_once() -> None:
     agent, internet = await browsing(lambda _: page(""))
-    for url in ("http://other.test/", "http://s.test.evil/", "https://not a url"):
+    for url in ("http://other.test/", "http://s.test.evil/", "https://no.test:81/"):
         assert "net::ERR_NAME_NOT_RESOLVED" in await agent("navigate", url=url)
     assert internet.requests == []
 

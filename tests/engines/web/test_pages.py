@@ -10,9 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import UsageError
 from agentworld_sim.engines.web.document import MAX_DEPTH, Document, Element, parse_document
-from agentworld_sim.engines.web.live_state import LiveState, value_of_option
+from agentworld_sim.engines.web.live_state import LiveState, RefBook, value_of_option
 from agentworld_sim.engines.web.page import Page
-from agentworld_sim.engines.web.ref_book import RefBook
 from tests.properties import examples
 
 
