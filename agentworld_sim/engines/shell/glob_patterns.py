@@ -9,6 +9,7 @@ world. wcmatch, which reads the same patterns, makes regular expressions of them
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -244,7 +245,10 @@ class _Parser:
         escaped = re.sub(r"(?<!\\)[\[\]^&~|]", r"\\\g<0>", inner)
         spelt = re.sub("\0(\\w+)\0", lambda found: _POSIX.get(found[1], ""), escaped)
         try:
-            pattern = re.compile(f"[{'^' if negated else ''}{spelt}]")
+            with warnings.catch_warnings():
+                # Python may read `--` in another way some day; as of now it reads it as JavaScript does.
+                warnings.simplefilter("ignore", FutureWarning)
+                pattern = re.compile(f"[{'^' if negated else ''}{spelt}]")
         except re.error:
             return _nowhere
         return _one(lambda char: pattern.match(char) is not None)

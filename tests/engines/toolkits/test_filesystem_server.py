@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.shell.glob_patterns import minimatch
@@ -35,6 +35,7 @@ def test_names_are_sorted_as_the_library_sorts_them() -> None:
 
 
 @given(st.text("ab*?[]{}()|!+@/\\.,-#", max_size=40))
+@example("[?--]")
 @settings(max_examples=examples(300), deadline=None)
 def test_no_pattern_breaks_or_hangs(pattern: str) -> None:
     assert minimatch("aaaaaaaaaaaaaaaaaaaaaaaa/b", pattern) in (True, False)
