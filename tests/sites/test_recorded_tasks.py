@@ -19,7 +19,10 @@ def test_chromium_shows_the_same() -> None:
         assert sum(one[0] == one[1] for one in every) >= 0.95 * len(every)
 
 
-@pytest.mark.parametrize("site", KNOWN)
+@pytest.mark.parametrize(
+    "site",
+    [pytest.param(site, marks=[pytest.mark.slow] * (site != "forum")) for site in KNOWN],
+)
 async def test_every_snapshot_is_the_one_that_was_recorded(site: str) -> None:
     tasks = site_tasks(site)
     assert list(KNOWN[site]) == [task.id for task in tasks.tasks]
