@@ -23,7 +23,7 @@ PORTABLE = (
     *(f"tests/engines/table/{name}" for name in ("__init__.py", "desk.py")),
     *(f"tests/engines/shell/{name}" for name in ("__init__.py", "imagining.py")),
     "tests/controls/records.py",
-    *(f"tests/rollouts/{name}" for name in ("__init__.py", "tokenizers.py")),
+    "tests/rollouts/tokenizers.py",
     "docs",
 )
 """Tests that need no extra, and what they read."""
