@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination.prompt_set import TAG, TAG_INSTRUCTION, PromptSet, tool_definitions
@@ -119,6 +119,8 @@ def test_what_is_filled_in_is_not_searched_for_places(domain: DomainName) -> Non
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_any_text_can_be_filled_in(name: str, state: str, shown: str, told: str) -> None:
+    # Markers of a reply are written so that they are none; another test holds that.
+    assume(not any("<" in one for one in (state, told)))
     text = PromptSet.default().system(
         "mcp",
         tools=[ToolSpec(name=name, description=state)],
