@@ -73,7 +73,7 @@ async def _steps(call: Callable[..., Awaitable[str]], home: str, times: int) -> 
 
 async def _ours() -> dict[str, float]:
     scenario = Scenario.model_validate({"name": "pages", "domains": ["web"]}, strict=False)
-    engine = WebEngine(None, Pages(), workspace="/work")
+    engine = WebEngine(None, Pages(), workspace="/srv/app")
     async with await World.create(scenario, engines=[engine]) as world:
         world.add_tools(toolkit("playwright-mcp"))
 

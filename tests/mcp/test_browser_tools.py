@@ -25,7 +25,7 @@ LISTINGS: dict[str, dict[str, Any]] = json.loads(
 async def test_the_listing_of_a_release_chooses_how_pages_are_shown(
     release: str, shown: str
 ) -> None:
-    world = await World.create(engines=[WebEngine(None, ActionInternet(), workspace="/work")])
+    world = await World.create(engines=[WebEngine(None, ActionInternet(), workspace="/srv/app")])
     tools = [{"name": name, "inputSchema": schema} for name, schema in LISTINGS[release].items()]
     async with Client(world_server(world, tools)) as client:
         url = "http://orders.web.test/blank.html"

@@ -110,7 +110,7 @@ async def ours(plan: Plan, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What our browser asked for."""
     scenario = scenario_for(plan)
     internet = NotingInternet(scenario_internet(scenario))
-    engine = WebEngine(None, internet, workspace="/work")
+    engine = WebEngine(None, internet, workspace="/srv/app")
     world = await World.create(scenario, engines=[engine])
     state = await world.state()
 

@@ -111,7 +111,7 @@ def record(cli: str, key: str) -> str:
 
         def do(name: str, **arguments: Any) -> str:
             given = json.loads(
-                json.dumps(arguments).replace(SITE, base).replace("/work/", f"{folder}/")
+                json.dumps(arguments).replace(SITE, base).replace("/srv/app/", f"{folder}/")
             )
             text, failed = "", False
             for _ in range(4):
@@ -121,7 +121,7 @@ def record(cli: str, key: str) -> str:
                     break
             time.sleep(0.3)
             text = re.sub(rf"1[3-6] {TIMES} locator", f"14 {TIMES} locator", text)
-            text = text.replace(base, SITE).replace(folder, "/work")
+            text = text.replace(base, SITE).replace(folder, "/srv/app")
             text = re.sub(r"\d{4}-\d\d-\d\dT[\d-]+Z", "TIME", text)
             said.append(
                 f"#### {name} {json.dumps(arguments)}{' FAILS' if failed else ''}\n{text}\n"
@@ -227,7 +227,7 @@ def script(do: Callable[..., str], at: Callable[[str, str], dict[str, str]], key
     orders()
     do("click", **at("button", "Scan"))
     do("press_key", key="a")
-    do("file_upload", paths=["/work/up.txt"])
+    do("file_upload", paths=["/srv/app/up.txt"])
     do("click", **at("button", "Upload it"))
     do("file_upload", paths=[])
     do("navigate", url=f"{SITE}/table.csv")

@@ -87,7 +87,7 @@ class Agent:
 async def browsing(site: Site, store: MemoryStore | None = None) -> tuple[Agent, OneSite]:
     internet = OneSite(site)
     world = await World.create(
-        engines=[WebEngine(None, internet, workspace="/work")], store=store or MemoryStore()
+        engines=[WebEngine(None, internet, workspace="/srv/app")], store=store or MemoryStore()
     )
     world.add_tools([*toolkit("playwright-mcp"), *toolkit("playwright-toolkit")])
     return Agent(world), internet
@@ -219,10 +219,10 @@ async def test_only_the_web_is_opened(url: str) -> None:
 @pytest.mark.parametrize(
     "name, path",
     [
-        ('attachment; filename="../../etc/passwd"', "/work/.playwright-mcp/-..-etc-passwd"),
-        ('attachment; filename=".bashrc"', "/work/.playwright-mcp/bashrc"),
-        ("attachment", "/work/.playwright-mcp/get"),
-        ("attachment; filename*=UTF-8''%C3%A4.txt", "/work/.playwright-mcp/ä.txt"),
+        ('attachment; filename="../../etc/passwd"', "/srv/app/.playwright-mcp/-..-etc-passwd"),
+        ('attachment; filename=".bashrc"', "/srv/app/.playwright-mcp/bashrc"),
+        ("attachment", "/srv/app/.playwright-mcp/get"),
+        ("attachment; filename*=UTF-8''%C3%A4.txt", "/srv/app/.playwright-mcp/ä.txt"),
     ],
 )
 async def test_a_download_stays_in_its_folder(name: str, path: str) -> None:
@@ -233,7 +233,7 @@ async def test_a_download_stays_in_its_folder(name: str, path: str) -> None:
 
 async def test_a_file_takes_the_place_of_no_folder() -> None:
     scenario = Scenario.model_validate(
-        {"name": "n", "domains": ["web"], "files": {"/work/.playwright-mcp/get/x": "kept"}}
+        {"name": "n", "domains": ["web"], "files": {"/srv/app/.playwright-mcp/get/x": "kept"}}
     )
     world = await World.create(
         scenario,
@@ -241,13 +241,13 @@ async def test_a_file_takes_the_place_of_no_folder() -> None:
             WebEngine(
                 None,
                 OneSite(lambda _: page("data", ("content-disposition", "attachment"))),
-                workspace="/work",
+                workspace="/srv/app",
             )
         ],
     )
     world.add_tools(toolkit("playwright-mcp"))
     await Agent(world).go("/get")
-    assert await Agent(world).file("/work/.playwright-mcp/get/x") == b"kept"
+    assert await Agent(world).file("/srv/app/.playwright-mcp/get/x") == b"kept"
 
 
 async def test_a_snapshot_is_really_in_the_file() -> None:
@@ -256,7 +256,7 @@ async def test_a_snapshot_is_really_in_the_file() -> None:
     path = re.search(r"\[Snapshot\]\((.*?)\)", answer)
     assert path is not None
     inline = (await agent("snapshot")).partition("```yaml\n")[2].removesuffix("\n```")
-    assert (await agent.file(f"/work/{path[1]}")).decode() == inline
+    assert (await agent.file(f"/srv/app/{path[1]}")).decode() == inline
     assert inline == '- button "Go" [ref=e2]'
 
 
@@ -471,7 +471,7 @@ async def test_every_point_of_a_session_can_be_gone_back_to() -> None:
             agent.world.id,
             store=store,
             at=ref,
-            engines=[WebEngine(None, internet, workspace="/work")],
+            engines=[WebEngine(None, internet, workspace="/srv/app")],
         )
         opened.add_tools(toolkit("playwright-mcp"))
         fork = Agent(await opened.fork())

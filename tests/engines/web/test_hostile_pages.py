@@ -35,7 +35,7 @@ class Site:
 
 async def browser(site: Site, kit: str = "playwright-mcp-ref") -> World:
     scenario = Scenario.model_validate({"name": "hostile", "domains": ["web"]})
-    world = await World.create(scenario, engines=[WebEngine(None, site, workspace="/work")])
+    world = await World.create(scenario, engines=[WebEngine(None, site, workspace="/srv/app")])
     world.add_tools(toolkit(kit))
     return world
 

@@ -37,9 +37,9 @@ def recorded_calls(key: str) -> list[tuple[str, dict[str, Any], bool, str]]:
 
 
 async def browsing(key: str) -> World:
-    about = {"name": "orders", "domains": ["web"], "files": {"/work/up.txt": "hello up"}}
+    about = {"name": "orders", "domains": ["web"], "files": {"/srv/app/up.txt": "hello up"}}
     scenario = Scenario.model_validate(about)
-    engine = WebEngine(None, ActionInternet(), workspace="/work")
+    engine = WebEngine(None, ActionInternet(), workspace="/srv/app")
     world = await World.create(scenario, engines=[engine])
     world.add_tools(toolkit(KITS[key]))
     return world

@@ -35,7 +35,7 @@ def real_tools(*names: str) -> list[BaseTool]:
 
 
 async def test_a_graph_browses_a_site_of_its_world(lab: Lab, go: dict[str, Any]) -> None:
-    world = await World.create(engines=[WebEngine(None, ActionInternet(), workspace="/work")])
+    world = await World.create(engines=[WebEngine(None, ActionInternet(), workspace="/srv/app")])
     node = SimToolNode(real_tools("browser_navigate", "browser_click"), world=world)
     url = "http://orders.web.test/orders.html"
     call = {"name": "browser_navigate", "args": {"url": url}, "id": "1", "type": "tool_call"}
