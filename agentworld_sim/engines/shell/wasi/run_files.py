@@ -216,22 +216,22 @@ class RunFiles:
     def create(self, parent: Node, name: str) -> Node:
         """A new, empty file."""
         self._live.write(_join(parent, name), b"")
-        return self._added(FILE, parent, name, b"")
+        return self._enter(FILE, parent, name, b"")
 
     def make_folder(self, parent: Node, name: str) -> None:
         self._live.mkdir(_join(parent, name))
-        self._added(DIRECTORY, parent, name, None).entries = {}
+        self._enter(DIRECTORY, parent, name, None).entries = {}
 
     def make_link(self, target: str, parent: Node, name: str) -> None:
         self._live.symlink(target, _join(parent, name))
-        self._added(LINK, parent, name, target.encode("utf-8", "surrogateescape"))
+        self._enter(LINK, parent, name, target.encode("utf-8", "surrogateescape"))
 
     def remove(self, node: Node) -> None:
         """Removes a file, a link or an empty folder; who has it open keeps what it holds."""
         if node.kind == FILE:
             self.read(node)
         self._live.remove(node.path)
-        self._gone(node)
+        self._take_out(node)
 
     def rename(self, node: Node, parent: Node, name: str, before: Node | None) -> None:
         """Moves a file to another place, where `before` is replaced."""
@@ -242,7 +242,7 @@ class RunFiles:
             if before.kind == FILE:
                 self.read(before)
             self._live.remove(before.path)
-            self._gone(before)
+            self._take_out(before)
         self._live.rename(node.path, _join(parent, name))
         if node.parent is not None:
             self.list(node.parent).pop(node.name, None)
@@ -267,7 +267,7 @@ class RunFiles:
             if at is top:
                 self.flush(node)
 
-    def _added(self, kind: int, parent: Node, name: str, data: bytes | None) -> Node:
+    def _enter(self, kind: int, parent: Node, name: str, data: bytes | None) -> Node:
         node = Node(kind, parent, name)
         node.data = data
         self._put(node)
@@ -282,7 +282,7 @@ class RunFiles:
             node.parent.entries = dict(sorted(entries.items()))
         node.parent.status = None
 
-    def _gone(self, node: Node) -> None:
+    def _take_out(self, node: Node) -> None:
         if node.stale:
             node.stale = False
             del self._stale[node]

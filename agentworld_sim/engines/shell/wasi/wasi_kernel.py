@@ -116,13 +116,13 @@ class WasiKernel:
     def imports(self) -> dict[str, Callable[..., int | None]]:
         """The functions that a module may call, by name."""
         return (
-            {name: self._guarded(getattr(self, name)) for name in CALLS}
+            {name: self._with_errors(getattr(self, name)) for name in CALLS}
             | dict.fromkeys(_NEVER, lambda *_: NOTSUP)
             | {"proc_exit": self.proc_exit}
         )
 
     @staticmethod
-    def _guarded(call: Callable[..., int | None]) -> Callable[..., int]:
+    def _with_errors(call: Callable[..., int | None]) -> Callable[..., int]:
         def answer(*arguments: int) -> int:
             try:
                 return call(*arguments) or 0
