@@ -141,18 +141,26 @@ class WasmModule:
     """A module that comes with a package of the index."""
 
     def __init__(
-        self, name: str, find: Callable[[], Path], sha256: str, patches: Mapping[int, bytes] = {}
+        self,
+        name: str,
+        find: Callable[[], Path],
+        sha256: str,
+        *,
+        edits: Mapping[int, bytes] = {},
+        patches: Mapping[int, bytes] = {},
     ) -> None:
         """
         Args:
             name: What messages call it.
             find: Where its file is.
             sha256: Of the file, as hexadecimal digits.
+            edits: What is written over the file's bytes before they are compiled, by offset.
             patches: What is written into a program's memory before it starts, by address.
         """
         self.name = name
         self._find = find
         self._sha256 = sha256
+        self._edits = edits
         self.patches = patches
         self._idle: list[Engine] = []
         self._process = 0
@@ -190,7 +198,8 @@ class WasmModule:
     def _compile(self, *, anew: bool = False) -> Path:
         """The compiled module in the cache, made if it is not there or damaged."""
         folder = cache_home() / "machine"
-        path = folder / f"{self._sha256[:16]}-{version('wasmtime')}-{SETTINGS}-{_cpu()}.cwasm"
+        digest = hashlib.sha256(repr((self._sha256, sorted(self._edits.items()))).encode())
+        path = folder / f"{digest.hexdigest()[:16]}-{version('wasmtime')}-{SETTINGS}-{_cpu()}.cwasm"
         try:
             if not anew and _is_whole(path):
                 return path
@@ -209,13 +218,15 @@ class WasmModule:
     def _write(self, path: Path) -> None:
         source = self._find()
         try:
-            data = source.read_bytes()
+            data = bytearray(source.read_bytes())
         except OSError as error:
             raise EngineFailure(f"{self.name} is not whole: {error}. {_AGAIN}") from error
         if hashlib.sha256(data).hexdigest() != self._sha256:
             raise EngineFailure(f"{self.name}: {source} is not the file that was tested. {_AGAIN}")
+        for offset, edit in self._edits.items():
+            data[offset : offset + len(edit)] = edit
         try:
-            module = wasmtime.Module(wasmtime.Engine(_config()), data)
+            module = wasmtime.Module(wasmtime.Engine(_config()), bytes(data))
         except wasmtime.WasmtimeError as error:
             raise EngineFailure(f"{self.name} cannot be compiled for this CPU: {error}") from error
         compiled = bytes(module.serialize())
