@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from posixpath import join
 from random import Random
 from typing import Any
 
@@ -75,7 +76,7 @@ def python3(call: CommandCall) -> CommandResult:
     env = {**call.env, "PWD": call.cwd}
     at = _script(call.argv)
     if at is not None:
-        path = normal_path(f"{call.cwd}/{call.argv[at]}")
+        path = normal_path(join(call.cwd, call.argv[at]))
         if not call.files.exists(path):
             reason = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"
             message = f"{call.name}: can't open file '{path}': {reason}\n"
@@ -105,7 +106,7 @@ def _script(argv: Sequence[str]) -> int | None:
 def _place(call: CommandCall) -> str:
     """Where the interpreter that was called is: it looks for its library and its packages from there."""
     if "/" in call.name:
-        return normal_path(f"{call.cwd}/{call.name}" if call.name[0] != "/" else call.name)
+        return normal_path(join(call.cwd, call.name))
     folders = call.env.get("PATH", "").split(":")
     places = (f"{folder.rstrip('/')}/{call.name}" for folder in folders if folder.startswith("/"))
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")

@@ -134,6 +134,12 @@ def enter(os):
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
 
+    def dup(fd):
+        return ask("dup", fd=fd)[0]["fd"]
+
+    def dup2(fd, fd2, inheritable=True):
+        return ask("dup", fd=fd, to=fd2)[0]["fd"]
+
     def umask(new):
         before, mask[0] = mask[0], new & 0o777
         return before
@@ -201,7 +207,7 @@ def enter(os):
         return "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None
 
     functions = {one.__name__: one for one in (
-        stat, lstat, fstat, scandir, access, chmod, fchmod, chown, umask, uname, system, popen, fork, execve, kill,
+        stat, lstat, fstat, scandir, access, chmod, fchmod, chown, dup, dup2, umask, uname, system, popen, fork, execve, kill,
         sysconf, confstr,
     )}  # fmt: skip
     functions |= dict.fromkeys(("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal)

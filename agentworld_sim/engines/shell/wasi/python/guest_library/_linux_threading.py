@@ -79,8 +79,10 @@ def _change(threading):
                 raise RuntimeError("release unlocked lock")
             self._owned = False
 
-        def locked(self):
+        def is_locked(self):
             return self._owned
+
+        locked = is_locked
 
         def __enter__(self):
             return self.acquire()
