@@ -41,7 +41,8 @@ _SECTIONS = 0x372B
 """Where the module says how large its memory is, where its stack begins, and what it gives."""
 
 _STACK = (
-    bytes.fromhex("0504 0100 a002 0609 017f 0141 8080 8009 0b") + b"\7\x26\3\6memory\2\0\6_start\0\x2b\x0fwasi_vfs_pack_f"
+    bytes.fromhex("0504 0100 a002 0609 017f 0141 8080 8009 0b")
+    + b"\7\x26\3\6memory\2\0\6_start\0\x2b\x0fwasi_vfs_pack_f"
 )
 """8 MB for its stack, behind the rest, instead of 512 KB: 80 calls of a function with a cache overflow those. A name that
 nobody asks for is a byte shorter for it."""

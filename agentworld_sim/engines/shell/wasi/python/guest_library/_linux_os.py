@@ -5,8 +5,6 @@ import errno
 from _linux_host import ask, host, spawn, write_all
 
 
-
-
 def _true_status(seen):
     # Mode bits and owners stand above the device's number.
     fields, more = seen.__reduce__()[1]
@@ -170,7 +168,9 @@ def enter(os):
     def execve(path, args, env):
         if not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        code, out, err = spawn([os.fsdecode(path), *map(os.fsdecode, list(args)[1:])], env=dict(env))
+        code, out, err = spawn(
+            [os.fsdecode(path), *map(os.fsdecode, list(args)[1:])], env=dict(env)
+        )
         write_all(1, out)
         write_all(2, err)
         os._exit(code)
@@ -196,8 +196,17 @@ def enter(os):
 
     def sysconf(name):
         values = {"SC_NPROCESSORS_ONLN": host("cpus"), "SC_NPROCESSORS_CONF": host("cpus")}
-        values |= {"SC_PAGE_SIZE": 4096, "SC_PAGESIZE": 4096, "SC_CLK_TCK": 100, "SC_OPEN_MAX": 1024}
-        values |= {"SC_PHYS_PAGES": host("memory_kib") // 4, "SC_ARG_MAX": 2097152, "SC_IOV_MAX": 1024}
+        values |= {
+            "SC_PAGE_SIZE": 4096,
+            "SC_PAGESIZE": 4096,
+            "SC_CLK_TCK": 100,
+            "SC_OPEN_MAX": 1024,
+        }
+        values |= {
+            "SC_PHYS_PAGES": host("memory_kib") // 4,
+            "SC_ARG_MAX": 2097152,
+            "SC_IOV_MAX": 1024,
+        }
         try:
             return values[name]
         except KeyError:
@@ -210,7 +219,9 @@ def enter(os):
         stat, lstat, fstat, scandir, access, chmod, fchmod, chown, dup, dup2, umask, uname, system, popen, fork, execve, kill,
         sysconf, confstr,
     )}  # fmt: skip
-    functions |= dict.fromkeys(("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal)
+    functions |= dict.fromkeys(
+        ("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal
+    )
     functions |= dict.fromkeys(("wait", "waitpid"), no_child)
     for name in ("getuid", "geteuid", "getgid", "getegid", "getgroups", "getpid", "getppid"):
         key = name.replace("gete", "get")

@@ -10,9 +10,13 @@ error = OSError
 
 
 class mmap(io.BytesIO):
-    def __init__(self, fileno, length, flags=MAP_SHARED, prot=3, access=ACCESS_DEFAULT, offset=0, **_):
+    def __init__(
+        self, fileno, length, flags=MAP_SHARED, prot=3, access=ACCESS_DEFAULT, offset=0, **_
+    ):
         self._number, self._offset = fileno, offset
-        self._writes = fileno >= 0 and access in (0, 2) and flags == MAP_SHARED and prot & PROT_WRITE
+        self._writes = (
+            fileno >= 0 and access in (0, 2) and flags == MAP_SHARED and prot & PROT_WRITE
+        )
         held = b"" if fileno < 0 else os.pread(fileno, length or 1 << 30, offset)
         if fileno >= 0 and not held:
             raise ValueError("cannot mmap an empty file")
