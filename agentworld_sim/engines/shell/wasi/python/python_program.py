@@ -74,7 +74,7 @@ SCRIPT = "__SCRIPT"
 def python3(call: CommandCall) -> CommandResult:
     """Runs the interpreter as the agent called it."""
     argv = [_place(call), *call.argv]
-    env = {**call.env, "PWD": call.cwd}
+    env = dict(call.env)
     at = _script(call.argv)
     if at is not None:
         path = normal_path(join(call.cwd, call.argv[at]))

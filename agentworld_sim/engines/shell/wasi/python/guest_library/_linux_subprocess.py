@@ -108,7 +108,6 @@ def enter(subprocess):
                 preexec_fn()
             self._words = words
             self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
-            self._streams = {}
             self._timeout = None
 
             def pipe(raw, mode):
@@ -221,9 +220,6 @@ def enter(subprocess):
                 self.stdin.close()
             if kind is None:
                 self.wait(self._timeout)
-
-        def __del__(self):
-            pass
 
         universal_newlines = property(lambda self: self.text_mode)
         __class_getitem__ = classmethod(subprocess.types.GenericAlias)
