@@ -61,9 +61,10 @@ SESSIONS = {
         "printf hello > h; printf 'a,b\\n1,x\\n' > f.csv; echo aGVsbG8= > e; mkdir d",
         'for c in "dgst h" "dgst -sha256 h f.csv" "sha1 h" "md5 -r h" "dgst -r -sha512 h" "dgst -sha256 -hmac key h" "dgst -sha256 -hex h" "dgst -c -md5 h" "dgst -sha3-256 h" "blake2b512 h" "dgst -sha224 -out o h" "bogus" "rand" "rand -hex x" "rand -bogus 3" "enc -base64 -in h" "base64 -in h" "base64 -d -in h" "base64 -d -in e" "base64 -A -in f.csv" "sha384 h" "enc -d -base64 -in h" "dgst -sha256" "sha256 -hmac k" "dgst -hmac k h"; do echo "== $c"; openssl $c </dev/null; done; cat o',
         "printf hello | openssl dgst -sha256; printf hello | openssl sha256 -r; printf 'hel\\377lo\\0' | openssl md5; echo aGVsbG8= | openssl base64 -d; echo; openssl rand -hex 4 | wc -c; openssl rand -base64 60 | wc; openssl rand 5 | wc -c",
-        'openssl enc -base64 -d <<< "aGVsbG8"; echo "[$?]"; openssl base64 -d -A <<< "aGVsbG8="; echo "[$?]"; head -c 100 f.csv | openssl base64; seq 50 | openssl base64 | openssl base64 -d | tail -1; openssl sha256 -binary h | xxd | head -1; openssl rand -out r -hex 3; stat -c \'%a %s\' r',
+        'openssl enc -base64 -d <<< "aGVsbG8"; echo "[$?]"; openssl base64 -d -A <<< "aGVsbG8="; echo "[$?]"; head -c 100 f.csv | openssl base64; seq 50 | openssl base64 | openssl base64 -d | tail -1; openssl rand -out r -hex 3; stat -c \'%a %s\' r',
         "openssl dgst -sha256 nope 2>&1 | head -1; openssl base64 -in nope 2>&1 | head -1; openssl dgst -sha256 h | awk '{print $2}'; openssl sha256 h f.csv | openssl sha1",
         "openssl dgst -bogus h 2>&1 | head -2",
+        "openssl sha256 -binary h | xxd | head -1",
     ),
 }
 

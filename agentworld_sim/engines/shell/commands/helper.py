@@ -115,7 +115,7 @@ def _compgen(call: CommandCall) -> CommandResult:
     return CommandResult("".join(f"{line}\n" for line in shown), "", 0 if shown else 1)
 
 
-TEXT_TOOLS = ("checksum", "column", "od_float", "od_hex", "split", "split_names")
+TEXT_TOOLS = ("checksum", "column", "od_float")
 
 
 def _words(words: list[str]) -> CommandResult:

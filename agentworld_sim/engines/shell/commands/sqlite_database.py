@@ -23,7 +23,7 @@ Row = Sequence[Value]
 MOST_BYTES = 256 << 20
 """Of one database, and of one value."""
 
-MOST_ROWS = 1_000_000
+MOST_ROWS = 250_000
 """Of one statement."""
 
 STEPS = 10_000
@@ -67,7 +67,7 @@ class Database:
     def connection(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None)
-            self._connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+            self._connection.text_factory = _decode
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
             self._connection.execute("PRAGMA temp_store = MEMORY")
             self._connection.set_progress_handler(self._is_late, STEPS)
@@ -204,6 +204,10 @@ def _authorize(action: int, first: str | None, second: str | None, *_: object) -
     opens = action == sqlite3.SQLITE_ATTACH and first not in (":memory:", "")
     sets = action == sqlite3.SQLITE_PRAGMA and second is not None and first in _FIXED
     return sqlite3.SQLITE_DENY if opens or sets else sqlite3.SQLITE_OK
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _statements(text: str) -> Iterator[tuple[str, str]]:

@@ -195,8 +195,8 @@ class _Shell:
         run, like = self.database.connection.execute, words[0] if words else "%"
         self.write("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")
         for name, sql in self._objects("name, sql", "type = 'table'", "tbl_name", like, "rowid"):
-            self.write(f"{_repeatable(sql)};\n")
-            self._dump_rows(name)
+            self.write(f"{_repeatable(str(sql))};\n")
+            self._dump_rows(str(name))
         if run("SELECT * FROM sqlite_schema WHERE name = 'sqlite_sequence'").fetchall():
             self.write("DELETE FROM sqlite_sequence;\n")
             self._dump_rows("sqlite_sequence")
