@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
-from agentworld_sim.engines.shell.commands.sqlite_database import (
+from agentworld_sim.engines.shell.commands.sqlite_file import (
     Database,
     Row,
     StatementError,
@@ -31,7 +31,7 @@ _SILENT = ("changes", "echo", "eqp", "stats", "timeout", "timer", "width")
 _OBJECTS = "SELECT {} FROM sqlite_schema WHERE {} AND sql NOTNULL AND name NOT LIKE 'sqlite_%' AND {} LIKE ? ORDER BY {}"
 
 
-class _Ended(Exception):
+class _Exit(Exception):
     """The shell ends, with this exit code."""
 
 
@@ -73,7 +73,7 @@ class _Shell:
             return
         self.errors += 1
         if self.bails:
-            raise _Ended(1)
+            raise _Exit(1)
 
     def run(self, text: str) -> None:
         """Runs one dot command, or statements.
@@ -81,7 +81,7 @@ class _Shell:
         Raises:
             StatementError: a statement failed.
             UsageError: a dot command is not known, or what it names is not there.
-            _Ended: the shell is to end.
+            _Exit: the shell is to end.
         """
         if not text.startswith("."):
             for names, rows in self.database.run(text):
@@ -205,7 +205,7 @@ class _Shell:
         self.write("COMMIT;\n")
 
     def _dump_rows(self, name: str) -> None:
-        for row in self.database.connection.execute(f"SELECT * FROM {_quoted(name)}"):
+        for row in self.database.connection.execute(f"SELECT * FROM {_identifier(name)}"):
             self.write(f"INSERT INTO {_name(name)} VALUES({','.join(map(self._sql, row))});\n")
 
     def _objects(self, what: str, kind: str, column: str, like: str, order: str) -> list[Row]:
@@ -213,7 +213,7 @@ class _Shell:
         return self.database.connection.execute(statement, (like,)).fetchall()
 
     def dot_exit(self, words: Sequence[str]) -> None:
-        raise _Ended(int(words[0]) if words else 0)
+        raise _Exit(int(words[0]) if words else 0)
 
     def dot_headers(self, words: Sequence[str]) -> None:
         if len(words) != 1:
@@ -234,8 +234,8 @@ class _Shell:
         names = [row[1] for row in run(f"PRAGMA table_info({_string(table)})")]
         if not names and rows:
             names, number = rows.pop(0), skip + 1
-            columns = ", ".join(f"{_quoted(name)} TEXT" for name in names)
-            run(f"CREATE TABLE {_quoted(table)}(\n{columns})")
+            columns = ", ".join(f"{_identifier(name)} TEXT" for name in names)
+            run(f"CREATE TABLE {_identifier(table)}(\n{columns})")
         run("BEGIN")
         for row in rows:
             number += 1
@@ -244,7 +244,7 @@ class _Shell:
                 said = f"expected {len(names)} columns but found {len(row)} - {how}"
                 self.t.err.append(f"{path}:{number}: {said}\n")
             filled = [*row, *[None] * len(names)][: len(names)]
-            run(f"INSERT INTO {_quoted(table)} VALUES({','.join('?' * len(names))})", filled)
+            run(f"INSERT INTO {_identifier(table)} VALUES({','.join('?' * len(names))})", filled)
         run("COMMIT")
 
     def dot_indexes(self, words: Sequence[str]) -> None:
@@ -280,7 +280,7 @@ class _Shell:
 
     def dot_quit(self, words: Sequence[str]) -> None:
         del words
-        raise _Ended(0)
+        raise _Exit(0)
 
     def dot_read(self, words: Sequence[str]) -> None:
         self.read(self._file(words[0]))
@@ -322,12 +322,12 @@ def _string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _quoted(name: str) -> str:
+def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _name(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else _quoted(name)
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else _identifier(name)
 
 
 def _repeatable(sql: str) -> str:
@@ -372,7 +372,7 @@ def sqlite3(t: Tool) -> None:
         if not statements:
             shell.read(t.call.read_stdin().decode("utf-8", "surrogateescape"))
         t.code = int(shell.errors > 0)
-    except _Ended as ended:
+    except _Exit as ended:
         t.code = ended.args[0]
     except StatementError as error:
         t.err.append(f"Error: {'stepping' if error.prepared else 'in prepare'}, {error.text}\n")
