@@ -253,7 +253,7 @@ _HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|\bcmp\s|\btee\s|\b(?:md5|b2|sha\d+)sum\s"
     r"|\bjoin\s|\bsplit\s.*-|\bcolumn\s.*-|\bod\s.*f"
     r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
-    r"|\)T|openssl\s+rand|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+    r"|\)T|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
 
@@ -285,7 +285,6 @@ _FUNCTIONS = {
         "gzip": r"\bgzip\b",
         "history": r"\bhistory\b",
         "jq": r"\bjq\b[\s\S]*\bnow\b",
-        "openssl": r"openssl\s+rand",
         "printf": r"printf[\s\S]*%[^%\s]*\([^)]*\)T",
         "sleep": r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep",
         "sort": r"\bsort\b.*(?:-\w*R|--random-sort)",

@@ -74,6 +74,8 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("python", "python3", "python3.12"), (".wasi.python.python_program", "python3")
     ),
+    "openssl": ("openssl_program", "openssl"),
+    "sqlite3": ("sqlite_shell", "sqlite3"),
 }
 """The module, seen from here, and the function of each program that comes with the extra `machine`. A program is there
 when what its package in `data/packages.control` needs is installed."""

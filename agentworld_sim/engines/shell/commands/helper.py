@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -92,29 +91,6 @@ def _clock(call: CommandCall) -> CommandResult:
     return CommandResult(f"EPOCHSECONDS={seconds} EPOCHREALTIME={seconds}.{micro:06d}\n")
 
 
-def _rand(call: CommandCall) -> CommandResult:
-    words = call.argv[1:]
-    number = next((int(word) for word in words if word.isdigit()), None)
-    if number is None:
-        return CommandResult("", "Usage: rand [options] num\nrand: Use -help for summary.\n", 1)
-    data = call.random.randbytes(number)
-    if "-hex" in words:
-        text = data.hex() + "\n"
-    elif "-base64" in words:
-        text = base64.b64encode(data).decode()
-        text = "".join(f"{text[i : i + 64]}\n" for i in range(0, len(text), 64))
-    else:
-        # Text only: bytes beyond ASCII cannot leave a command of ours.
-        text = "".join(chr(byte & 0x7F) for byte in data)
-    target = words[words.index("-out") + 1] if "-out" in words[:-1] else None
-    if target is None:
-        return CommandResult(text)
-    full = target if target.startswith("/") else f"{call.cwd.rstrip('/')}/{target}"
-    plain = "-hex" in words or "-base64" in words
-    call.files.write(full, text.encode() if plain else data, mode=0o600)
-    return CommandResult()
-
-
 def _sort(call: CommandCall) -> CommandResult:
     names = [word for word in call.argv[1:] if not word.startswith("-")]
     flags = "".join(word[1:] for word in call.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
@@ -139,7 +115,7 @@ def _compgen(call: CommandCall) -> CommandResult:
     return CommandResult("".join(f"{line}\n" for line in shown), "", 0 if shown else 1)
 
 
-TEXT_TOOLS = ("checksum", "column", "od_float", "od_hex", "split", "split_names")
+TEXT_TOOLS = ("checksum", "column", "od_float")
 
 
 def _words(words: list[str]) -> CommandResult:
@@ -180,7 +156,6 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "compgen": _compgen,
     "jq": _jq,
     "printf": _printf,
-    "rand": _rand,
     "sort": _sort,
     "srandom": lambda call: CommandResult(f"{call.random.getrandbits(32)}\n"),
 }

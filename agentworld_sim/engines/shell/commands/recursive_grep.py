@@ -7,22 +7,18 @@ from fnmatch import fnmatchcase
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, tool
 
+_LONG = (
+    "after-context=A basic-regexp=G before-context=B binary-files=: byte-offset=b color=:: colour=:: context=C"
+    " count=c dereference-recursive=R devices=D directories=d exclude-dir=: exclude-from=: exclude=:"
+    " extended-regexp=E file=f files-with-matches=l files-without-match=L fixed-strings=F group-separator=:"
+    " ignore-case=i include=: initial-tab=T invert-match=v label=: line-buffered= line-number=n line-regexp=x"
+    " max-count=m no-filename=h no-group-separator= no-ignore-case= no-messages=s null-data=z null=Z"
+    " only-matching=o perl-regexp=P quiet=q recursive=r regexp=e silent=q text=a with-filename=H word-regexp=w"
+)
 _OPTIONS = Options(
     "EFGPe:f:iyvwxcLlm:oqsbHhnTzZA:B:C:ad:D:rRIU0123456789",
-    {
-        "extended-regexp": "E", "fixed-strings": "F", "basic-regexp": "G", "perl-regexp": "P",
-        "regexp": "e", "file": "f", "ignore-case": "i", "no-ignore-case": "", "invert-match": "v",
-        "word-regexp": "w", "line-regexp": "x", "count": "c", "files-without-match": "L",
-        "files-with-matches": "l", "max-count": "m", "only-matching": "o", "quiet": "q",
-        "silent": "q", "no-messages": "s", "byte-offset": "b", "with-filename": "H",
-        "no-filename": "h", "line-number": "n", "initial-tab": "T", "null": "Z", "null-data": "z",
-        "after-context": "A", "before-context": "B", "context": "C", "text": "a",
-        "binary-files": ":", "devices": "D", "directories": "d", "exclude": ":",
-        "exclude-from": ":", "exclude-dir": ":", "include": ":", "recursive": "r",
-        "dereference-recursive": "R", "color": "::", "colour": "::", "label": ":",
-        "line-buffered": "", "group-separator": ":", "no-group-separator": "",
-    },
-)  # fmt: skip
+    dict(word.split("=") for word in _LONG.split()),
+)
 
 
 @tool

@@ -6,12 +6,10 @@ import errno
 import os
 import re
 import struct
-from itertools import chain
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
-from agentworld_sim.engines.shell.live_files import quote_word
 
 
 @tool
@@ -65,18 +63,6 @@ def file(t: Tool) -> None:
     t.add(CommandResult(said, done.stderr, done.exit_code))
 
 
-_HEX_OF = {"fF": "x4", "f4": "x4", "fD": "x8", "f8": "x8", "f": "x8"}
-
-
-def od_hex(call: CommandCall) -> CommandResult:
-    """The words of an `od` of floating point numbers, as one of hexadecimal numbers."""
-    words = re.sub(
-        r"(-\w*t(?:\0)?)(f\w?)(?=\0)", lambda found: found[1] + _HEX_OF.get(found[2], found[2]),
-        "\0".join([*call.argv, ""]),
-    )  # fmt: skip
-    return CommandResult(" ".join(map(quote_word, words.split("\0")[:-1])))
-
-
 def od_float(call: CommandCall) -> CommandResult:
     """What such an `od` prints, with the numbers that it stands for."""
     text = re.sub(r" +([0-9a-f]{16}|[0-9a-f]{8})\b", _number, call.stdin or "")
@@ -91,49 +77,3 @@ def _number(found: re.Match[str]) -> str:
     return next((text for text in texts if struct.pack(form, float(text)) == data), "nan").rjust(
         width
     )
-
-
-_SPLIT = Options(
-    "a:b:C:dl:n:ex",
-    {"suffix-length": "a", "bytes": "b", "line-bytes": "C", "lines": "l", "number": "n"},
-)
-
-
-@tool
-def split(t: Tool) -> None:
-    """A script that splits into names of the usual length, and gives them the wanted one."""
-    given = _SPLIT.parse(t.name, t.call.argv)
-    source, prefix = [*given.operands, *("-", "x")[len(given.operands) :]][:2]
-    options = [
-        (f"-{name}", *([value] if value else [])) for name, value in given.options if name != "a"
-    ]
-    words = [*chain.from_iterable(options), source, f"{prefix}.#"]
-    length = given.value("a") or "2"
-    if not length.isdigit():
-        t.complain(f"invalid suffix length: {t.quote(length)}")
-        t.out.append("false")
-        return
-    t.out.append(
-        f"builtin command split {' '.join(map(quote_word, words))} &&"
-        f" /proc/self/exe split_names {quote_word(prefix)} {length}"
-    )
-
-
-@tool
-def split_names(t: Tool) -> None:
-    prefix, length = t.call.argv[0], int(t.call.argv[1])
-    t.name = "split"
-    folder, _, start = t.path(f"{prefix}.#").rpartition("/")
-    for name in sorted(t.files.listdir(folder)):
-        if not name.startswith(start):
-            continue
-        suffix = name[len(start) :]
-        zero = "0" if suffix.isdigit() else "a"
-        short = suffix.lstrip(zero) if len(suffix) > length else suffix
-        if len(short) > length:
-            t.files.remove(f"{folder}/{name}")
-            t.code = 1
-        else:
-            t.files.rename(f"{folder}/{name}", f"{folder}/{start[:-2]}{short.rjust(length, zero)}")
-    if t.code:
-        t.err.append("split: output file suffixes exhausted\n")

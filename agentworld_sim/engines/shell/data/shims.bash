@@ -33,10 +33,6 @@ sleep() {
   return $__code
 }
 
-openssl() {
-  if [ "$1" = rand ]; then /proc/self/exe "$@"; else builtin command openssl "$@"; fi
-}
-
 sort() {
   case " $* " in
     *" -"*R* | *random-sort*) /proc/self/exe sort "$@" ;;
@@ -79,13 +75,52 @@ join() {
   builtin command join "$@"
 }
 
-od() {  # It knows no floating point numbers.
-  eval "builtin command od $(/proc/self/exe od_hex "$@")" | /proc/self/exe od_float
+od() {  # Floating point numbers are shown as the hexadecimal ones that they are made of.
+  local __a __words=()
+  for __a in "$@"; do
+    case "$__a" in
+      f[F4] | -*tf[F4]) __a=${__a%f?}x4 ;;
+      f[D8] | -*tf[D8]) __a=${__a%f?}x8 ;;
+    esac
+    __words+=("$__a")
+  done
+  builtin command od "${__words[@]}" | /proc/self/exe od_float
   return ${PIPESTATUS[0]}
 }
 
-split() {
-  eval "$(/proc/self/exe split "$@")"
+split() {  # Splits into names of the usual length, and gives them the wanted one.
+  local __length= __words=() __operands=() __name __suffix __zero __code=0
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      -a) __length=$2; shift ;;
+      -a*) __length=${1#-a} ;;
+      --suffix-length=*) __length=${1#*=} ;;
+      -[bClnt]) __words+=("$1" "$2"); shift ;;
+      -?*) __words+=("$1") ;;
+      *) __operands+=("$1") ;;
+    esac
+    shift
+  done
+  if [ -z "$__length" ] || [ "${__length//[0-9]/}" ]; then
+    echo "split: invalid suffix length: ‘$__length’" >&2
+    return 1
+  fi
+  builtin command split "${__words[@]}" "${__operands[0]:--}" "${__operands[1]:-x}.#" || return
+  for __name in "${__operands[1]:-x}.#"*; do
+    __suffix=${__name##*.#}
+    __zero=a
+    case "$__suffix" in [0-9]*) __zero=0 ;; esac
+    while [ ${#__suffix} -gt $__length ] && [ "${__suffix#$__zero}" != "$__suffix" ]; do __suffix=${__suffix#?}; done
+    while [ ${#__suffix} -lt $__length ]; do __suffix=$__zero$__suffix; done
+    if [ ${#__suffix} -gt $__length ]; then
+      rm "$__name"
+      __code=1
+    else
+      mv "$__name" "${__operands[1]:-x}$__suffix"
+    fi
+  done
+  if [ $__code = 1 ]; then echo "split: output file suffixes exhausted" >&2; fi
+  return $__code
 }
 
 cmp() {
