@@ -51,6 +51,7 @@ from agentworld_sim.engines.shell.file_times import (
 from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.network_door import NetworkDoor
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.script_execution import Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
@@ -128,7 +129,8 @@ class LiveMachine:
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         imagined = frozenset[str]() if unknown is None else unknown.names.programs
-        self._mounts = {**system_mounts(imagined), **self._volatile.mounts}
+        system = system_mounts(imagined, has_internet=machine.has_internet)
+        self._mounts = {**system, **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)
@@ -139,6 +141,8 @@ class LiveMachine:
         }
         self.unknown = unknown
         """Those of the world that it works for."""
+        self.network: NetworkDoor | None = None
+        """What the turn's commands reach of the world's internet."""
         self._script = ""
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
@@ -381,6 +385,7 @@ class LiveMachine:
             machine=self.machine,
             native=partial(self._native, name, context),
             seconds_left=self._seconds_left,
+            network=self.network,
         )
         try:
             result = command(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from agentworld_sim.engines.shell.file_times import TurnClock
@@ -15,10 +16,12 @@ REQUEST_US = 40_000
 class NetworkDoor:
     """Answers requests, one after the other, and gathers what they do to the world's values."""
 
-    def __init__(self, internet: Internet, state: WorldState, clock: TurnClock) -> None:
+    def __init__(
+        self, internet: Callable[[], Internet | None], state: WorldState, clock: TurnClock
+    ) -> None:
         """
         Args:
-            internet: That of the world.
+            internet: Gives that of the world.
             state: The world before the turn.
             clock: That of the turn: a request takes time.
         """
@@ -36,7 +39,9 @@ class NetworkDoor:
         self._clock.sleep(REQUEST_US)
         state = replace(self._state.after(self.change), clock_us=self._clock.now_us())
         is_head = request.method == "HEAD"
-        found = self._internet.answer(replace(request, method="GET") if is_head else request, state)
+        request = replace(request, method="GET") if is_head else request
+        internet = self._internet()
+        found = internet and internet.answer(request, state)
         if found is None or is_head:
             return found and found[0]
         self.change = self.change.then(found[1])

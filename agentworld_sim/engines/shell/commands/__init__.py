@@ -11,7 +11,8 @@ from importlib import import_module
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
 from agentworld_sim.engines.shell.image import PROGRAM_START
-from agentworld_sim.engines.shell.programs import MISSING, PACKAGE_OF_COMMAND
+from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.programs import CLIENT_NAMES, MISSING, PACKAGE_OF_COMMAND
 
 _MODULES: Mapping[str, str] = {
     "apt": "apt",
@@ -72,6 +73,14 @@ _INSTALLED = {name: place for name, place in PROGRAMS.items() if name in PACKAGE
 COMMANDS: Mapping[str, Command] = {
     name: late_command(*place) for name, place in {**FUNCTIONS, **_INSTALLED}.items()
 }
+
+_CLIENTS: Mapping[str, Command] = {name: late_command(name, name) for name in CLIENT_NAMES}
+
+
+def commands_of(machine: Machine) -> Mapping[str, Command]:
+    """The commands that are written here, and are on a machine."""
+    return {**COMMANDS, **_CLIENTS} if machine.has_internet else COMMANDS
+
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
 IN_ORDER = frozenset(_IN_ORDER.split())

@@ -60,7 +60,10 @@ class HttpClient:
             ConnectionRefusedError: nothing listens at that address.
         """
         call = self.tool.call
-        kept = cookie_header(self.cookies or (), request.url, call.clock.now_us())
+        # curl sends longer names first, wget the older ones.
+        longer = self.tool.name == "curl"
+        held = sorted(self.cookies or (), key=lambda one: -len(one["name"]) * longer)
+        kept = cookie_header(held, request.url, call.clock.now_us())
         if cookies := "; ".join(text for text in (kept, typed) if text):
             request = replace(request, headers=(*request.headers, ("cookie", cookies)))
         response = None if call.network is None else call.network.answer(request)
@@ -79,7 +82,7 @@ class HttpClient:
             self.tool.files.write(self.tool.path(path), content)
 
 
-def redirected(request: WebRequest, response: WebResponse, method: str) -> WebRequest | None:
+def next_request(request: WebRequest, response: WebResponse, method: str) -> WebRequest | None:
     """The request that follows a redirect; a form is not sent again, but `method` is. `None` where it is none."""
     target = response.header("location")
     if target is None or response.status not in (301, 302, 303, 307, 308):
@@ -90,7 +93,8 @@ def redirected(request: WebRequest, response: WebResponse, method: str) -> WebRe
         headers.pop("authorization", None)
     if response.status > 303 or not request.body:
         return replace(request, url=url, headers=tuple(headers.items()))
-    headers.pop("content-type", None)
+    for name in ("content-type", "content-length"):
+        headers.pop(name, None)
     return WebRequest(url, method, tuple(headers.items()))
 
 

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from agentworld_sim.engines.shell.commands._http_client import (
     HttpClient,
     head_lines,
+    next_request,
     place_of,
-    redirected,
 )
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, quote_for_message, strerror, tool
@@ -41,6 +41,7 @@ class _Download:
         self._client, self._tool, self._given = client, client.tool, client.given
         self._is_quiet = "q" in self._given
         self._is_full = not self._is_quiet and "no-verbose" not in self._given
+        self._connected = "", 0
 
     def run(self, url: str) -> int:
         """Gives the exit code."""
@@ -60,7 +61,7 @@ class _Download:
         most = int(given.value("max-redirect") or 20)
         for _ in range(most + 1):
             response = self._ask(request)
-            following = response and redirected(request, response, "GET")
+            following = response and next_request(request, response, "GET")
             if response is None or following is None:
                 return 4 if response is None else self._take(request, response, name)
             self._say(f"Location: {response.header('location')} [following]\n")
@@ -85,8 +86,12 @@ class _Download:
     def _ask(self, request: WebRequest) -> WebResponse | None:
         """The response; `None` where no connection came to be."""
         host, address, port = place_of(request.url)
-        self._say(f"--{self._now()}--  {request.url}\nResolving {host} ({host})... ")
+        self._say(f"--{self._now()}--  {request.url}\n")
         connecting = f"{address}\nConnecting to {host} ({host})|{address}|:{port}... "
+        begun = f"Reusing existing connection to {host}:{port}.\n"
+        if self._connected != (host, port):
+            self._say(f"Resolving {host} ({host})... ")
+            begun = f"{connecting}connected.\n"
         try:
             response = self._client.ask(request)[1]
         except LookupError:
@@ -99,7 +104,8 @@ class _Download:
         status, *_ = lines = head_lines(response)
         shows = "S" in self._given
         told = "" if shows else status.partition(" ")[2]
-        self._say(f"{connecting}connected.\nHTTP request sent, awaiting response... {told}\n")
+        self._connected = host, port
+        self._say(f"{begun}HTTP request sent, awaiting response... {told}\n")
         self._tool.err.extend(f"  {line}\n" for line in lines * shows)
         return response
 
