@@ -9,7 +9,7 @@ import math
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import ref
 
 from bashkit import (
@@ -51,7 +51,6 @@ from agentworld_sim.engines.shell.file_times import (
 from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
-from agentworld_sim.engines.shell.network_door import NetworkDoor
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.script_execution import Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
@@ -60,6 +59,9 @@ from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.shell.network_door import NetworkDoor
 
 Context = BuiltinContext | CommandContext
 """Of a command that is called with its input, and of one that writes as it goes."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agentworld_sim.engines.shell.file_times import TurnClock
+from agentworld_sim.engines.web.browser_state import kept_response
 from agentworld_sim.engines.web.requests import Internet, WebRequest, WebResponse
 from agentworld_sim.types.state import StateChange, WorldState
 
@@ -30,7 +31,8 @@ class NetworkDoor:
         """What the requests did so far."""
 
     def answer(self, request: WebRequest) -> WebResponse | None:
-        """The response of a host; `None` where no host has that name. Redirects are the caller's to follow.
+        """The response of a host; `None` where no host has that name, and no page was imagined there
+        before. Redirects are the caller's to follow.
         `HEAD` is answered as `GET` would be, and changes nothing: the body is the caller's to leave out.
 
         Raises:
@@ -42,7 +44,9 @@ class NetworkDoor:
         request = replace(request, method="GET") if is_head else request
         internet = self._internet()
         found = internet and internet.answer(request, state)
-        if found is None or is_head:
-            return found and found[0]
+        if found is None:
+            return kept_response(request, state.values)
+        if is_head:
+            return found[0]
         self.change = self.change.then(found[1])
         return found[0]
