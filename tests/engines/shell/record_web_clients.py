@@ -67,14 +67,12 @@ curl -s -o a http://shop.test/nosuch -w '%{http_code}'; cat a
 curl -sf -o /dev/null -w '%{http_code}\n' http://shop.test/nosuch
 curl -s -o /dev/null -w '%{http_code} %{errormsg}\n' http://nowhere.test
 printf '%%{http_code}\n' > form; curl -s -w @form http://shop.test/empty
-curl -O http://shop.test/
 curl -sSO http://shop.test/list.json; ls
 curl -sS -c jar http://shop.test/sign-in; cut -f1-4,6- jar
 curl -sS -b jar http://shop.test/echo
 curl -sSL -b x=1 http://shop.test/sign-in
 curl -sS -b 'a=1; b=2' -b c=3 http://shop.test/echo
 curl -sSL -b none -c jar2 http://shop.test/sign-in; curl -s -b jar2 -c jar2 http://shop.test/echo
-curl -sS http://shop.test/picture | wc -c
 curl -s http://shop.test/picture -o pic; wc -c pic
 curl http://shop.test/picture -o pic
 curl -x http://proxy.test:3128 -sS http://shop.test/

@@ -110,13 +110,10 @@ class _Transfer:
         began_us, failed, shows = tool.call.clock.now_us(), _Failure(0, ""), False
         try:
             self._request = self._first_request(url)
-            target = output[1]
-            if output[0] == "O" and not (target := self._request.path.rpartition("/")[2]):
-                tool.err.append("curl: Remote file name has no length!\n")
-                raise _Failure(23, "Failed writing received data to disk/application")
             shows = "s" not in given
             tool.err.append((_METER + _meter_line(0, 0, 1)) * shows)
-            self._load(target)
+            named = self._request.path.rpartition("/")[2]
+            self._load(named if output[0] == "O" else output[1])
         except _Failure as failure:
             failed = failure
         spent_us = max(1, tool.call.clock.now_us() - began_us)
