@@ -63,8 +63,10 @@ LONGEST = 2_000
 """Characters."""
 
 _PLAIN_TEXT = lazy_compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
-_SPECIAL = lazy_compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
-"""`tail -f` and whatever looks like it; options that every tool answers about itself."""
+_SPECIAL = lazy_compile(
+    r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])|\bgrep\s[^|;\n]*-(?:[a-zA-Z]*[rR]|-\w*recursive)"
+)
+"""`tail -f` and whatever looks like it; options that every tool answers about itself; `grep -r`."""
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
+from agentworld_sim.engines.shell.bash_shims import (
+    APART_AWK,
+    DEVICE_DD,
+    ENDLESS,
+    FORKS,
+    RECURSIVE_GREP,
+)
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.programs import CLIENT_NAMES, MISSING, PACKAGE_OF_COMMAND
@@ -24,13 +30,14 @@ _MODULES: Mapping[str, str] = {
     "identity": "arch getent hostname logname uname which whoami",
     "expr_seq_dd": "expr seq yes",
     "find_xargs": "find xargs",
-    "helper": "enable",
+    "helper": "enable logout",
     "ln_realpath": "ln realpath",
     "ls": "ls",
     "mkdir_rm": "mkdir rm",
     "ps_df_free": "ps watch df free nproc uptime",
     "shuf_mktemp": "mktemp shuf",
     "stat_touch_du": "stat touch truncate du",
+    "text_tools": "file",
 }
 """The modules, which are imported when one of their commands is first called, and their commands."""
 
@@ -46,6 +53,7 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     ENDLESS: ("expr_seq_dd", "endless"),
     FORKS: ("expr_seq_dd", "forks"),
     HELPER: ("helper", "helper"),
+    RECURSIVE_GREP: ("recursive_grep", "grep"),
     PROGRAM_START: ("helper", "nothing"),
 }
 """The module and the function of each command."""
