@@ -57,6 +57,9 @@ class Pages:
             clock_us=state.clock_us
         )
 
+    def hosts(self, state: WorldState) -> list[str]:
+        return ["pages.test"]
+
 
 async def _steps(call: Callable[..., Awaitable[str]], home: str, times: int) -> dict[str, float]:
     """Milliseconds of steps, by what is done: a new page of so many nodes, and typing into one."""

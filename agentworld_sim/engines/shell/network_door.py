@@ -43,7 +43,7 @@ class NetworkDoor:
         is_head = request.method == "HEAD"
         request = replace(request, method="GET") if is_head else request
         internet = self._internet()
-        found = internet and internet.answer(request, state)
+        found = None if internet is None else internet.answer(request, state)
         if found is None:
             return kept_response(request, state.values)
         if is_head:

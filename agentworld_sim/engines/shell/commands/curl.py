@@ -186,7 +186,7 @@ class _Transfer:
     def _part(self, text: str) -> FormField:
         name, _, value = text.partition("=")
         value, *more = value.split(";")
-        said = dict(one.partition("=")[::2] for one in more)
+        said = {key: text for key, _, text in (one.partition("=") for one in more)}
         path = value[1:]
         if value[:1] not in ("@", "<"):
             return name, value
