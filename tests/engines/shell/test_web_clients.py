@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -133,3 +134,22 @@ async def test_a_client_is_imagined_where_a_route_says_so() -> None:
     async with await imagined(curl="imagine") as here:
         asked = "curl x; wget -qO- http://shop.test/; which curl"
         assert await here.out(asked) == "<curl x|>\n<h1>Shop</h1>\n/usr/bin/curl\n"
+
+
+async def test_terminals_of_many_worlds_read_pages_at_the_same_time() -> None:
+    url = "https://paper.example/news"
+    pages = {url: {"title": "News", "text": "Rain in the north, and some sun."}}
+    scenario = Scenario.model_validate(
+        {"name": "p", "domains": ["terminal"], "pages": pages, "tools": ["claude-code"]},
+        strict=False,
+    )
+    call = ToolCall(
+        "Bash", {"command": f"curl -s {url} | grep -o 'some sun'; curl -sI {url} | head -1"}
+    )
+    async with await World.create(scenario, model=False) as world:
+        forks = [await world.fork(seed=number) for number in range(8)]
+        turns = await asyncio.gather(*(one.step(call) for one in forks))
+        for one in forks:
+            await one.close()
+    assert {turn.observation.text for turn in turns} == {"some sun\nHTTP/1.1 200 OK"}
+    assert all(not turn.change.values for turn in turns)
