@@ -12,7 +12,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from agentworld_sim.engines.web.requests import Internet, WebRequest, WebRespons
 from agentworld_sim.sites.site_internet import scenario_internet
 from agentworld_sim.testing.task_proof import Call, TaskAgent, calls_of
 from agentworld_sim.types.state import StateChange, WorldState
-from tests.engines.web.record_actions import Server
-from tests.sites.record_tasks import SiteProxy
+from tests.sites.record_tasks import Chromium
 from tests.webarena import plans, shop_and_tracker_plans
 from tests.webarena.plans import Plan
 
@@ -126,29 +124,8 @@ async def ours(plan: Plan, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return internet.entries
 
 
-class Chromium:
-    """The real MCP server with a real Chromium, before our sites."""
-
-    def __init__(self, cli: str, folder: str) -> None:
-        self.proxy = SiteProxy()
-        threading.Thread(target=self.proxy.serve_forever, daemon=True).start()
-        options = [
-            "--headless",
-            "--isolated",
-            "--no-sandbox",
-            "--executable-path",
-            "/usr/bin/chromium",
-        ]
-        options += [
-            "--output-dir",
-            folder,
-            "--proxy-server",
-            f"http://127.0.0.1:{self.proxy.server_port}",
-        ]
-        self._server = Server(["node", cli, *options], folder)
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        return await asyncio.to_thread(self._server.call, name, dict(arguments))
+class PlanChromium(Chromium):
+    """Does the steps of plans."""
 
     async def _send(self, page: str, url: str, fields: str) -> None:
         headers = {"accept": "application/json", "content-type": FORM}
@@ -176,7 +153,7 @@ async def record(python: str, cli: str | None) -> dict[str, dict[str, str]]:
     where = await asyncio.to_thread(_said_by, python, "-c", WHERE)
     tasks = json.loads(Path(where.strip()).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        chromium = Chromium(cli, folder) if cli else None
+        chromium = PlanChromium(cli, folder) if cli else None
         for task in tasks:
             about = {one["evaluator"] for one in task["eval"]}
             if len(task["sites"]) > 1 or "NetworkEventEvaluator" not in about:
