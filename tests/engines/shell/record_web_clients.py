@@ -48,7 +48,7 @@ curl -sS 'http://'
 curl -sS ''
 curl -sS 'http://shop.test/a b'
 curl -sSL http://shop.test/loop
-curl -sSL --max-redirs 2 http://shop.test/loop
+curl -sS 'http://a:b/'
 curl -sSL http://shop.test/lost
 curl -o /no/such/x http://shop.test/
 curl -sS -o /no/such/x http://shop.test/
@@ -123,14 +123,14 @@ wget -q http://shop.test/gone
 wget http://shop.test/there
 wget http://localhost:8000/
 wget http://shop.test/lost
-wget --max-redirect=2 -q http://shop.test/loop
+wget -q http://shop.test/loop
+wget 'http://a:b/'
 wget --spider http://shop.test/list.json
 wget --spider http://shop.test/nosuch
 wget -S -q -O /dev/null http://shop.test/
 wget -S -O /dev/null http://shop.test/
 wget --post-data 'a=1&b=2' -qO- http://shop.test/echo
 wget --header 'X-Key: 1' -U me -qO- http://shop.test/echo
-wget --method=PUT --body-data=xyz -qO- http://shop.test/echo
 wget -P sub -nv http://shop.test/picture; ls -R
 wget -P sub http://shop.test/picture
 wget -nc http://shop.test/list.json

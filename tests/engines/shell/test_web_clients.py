@@ -7,9 +7,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.shell import ShellEngine
+from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_shell import Keep, ShellRun
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.network_door import NetworkDoor
@@ -21,6 +23,7 @@ from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.imagining import MACHINE, TOOLS, FunctionImaginer, ImaginedWorld
 from tests.engines.shell.record_web_clients import RECORDED, plain
 from tests.engines.shell.small_internet import SmallInternet
+from tests.properties import examples
 
 
 class ShellWithInternet(MachineShell):
@@ -60,6 +63,84 @@ def test_an_option_that_is_not_computed_is_refused_aloud(command: str) -> None:
     name, option, *_ = command.split()
     with pytest.raises(EngineFailure, match=f"the option {option} of {name}"):
         ShellWithInternet().run(f"{command} http://shop.test/")
+
+
+WORDS = st.sampled_from(
+    [
+        *(
+            "-s",
+            "-S",
+            "-L",
+            "-o",
+            "-O",
+            "-i",
+            "-I",
+            "-X",
+            "-d",
+            "-H",
+            "-u",
+            "-b",
+            "-c",
+            "-f",
+            "-w",
+            "-F",
+            "-G",
+            "-k",
+        ),
+        *(
+            "-x",
+            "-q",
+            "-nv",
+            "-P",
+            "--spider",
+            "--json",
+            "--header",
+            "--post-data",
+            "-",
+            "",
+            "a",
+            "@a",
+            "a=@a",
+            "a=<a",
+        ),
+        *(
+            "%{http_code}%",
+            "%{",
+            "@-",
+            "a: b",
+            "a:",
+            "k=v",
+            "/",
+            "/dev/null",
+            "http://shop.test/there",
+        ),
+        *(
+            "http://shop.test/echo?a#b",
+            "http://",
+            "http://a:b/",
+            "ftp://x",
+            "shop.test:99999",
+            "http://[::1",
+            "é",
+        ),
+    ]
+)
+
+
+@given(st.sampled_from(["curl", "wget"]), st.lists(WORDS | st.text(max_size=5), max_size=6))
+@settings(max_examples=examples(150), deadline=None)
+def test_any_words_are_answered_or_refused_aloud(program: str, words: list[str]) -> None:
+    shell = ShellWithInternet()
+    script = " ".join(map(quote_word, (program, *(word.replace("\0", "") for word in words))))
+    try:
+        run = shell.run(f"echo x > a; {script}")
+    except EngineFailure as refused:
+        assert "the option" in str(refused) or "several URLs" in str(refused)
+    else:
+        assert 0 <= run.exit_code < 100
+        assert "Error" not in run.stderr.replace("ERROR", "")
+    finally:
+        shell.live.close()
 
 
 def test_the_clients_are_there_on_machines_with_internet_alone() -> None:

@@ -88,6 +88,8 @@ def next_request(request: WebRequest, response: WebResponse, method: str) -> Web
     if target is None or response.status not in (301, 302, 303, 307, 308):
         return None
     url = urldefrag(resolve_url(request.url, target)).url
+    if not url.startswith("http"):
+        return None
     headers = {**dict(request.headers), "host": urlsplit(url).netloc}
     if headers["host"] != request.host:
         headers.pop("authorization", None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import mimetypes
 import re
 from base64 import b64encode
-from urllib.parse import quote_plus, urldefrag, urlsplit, urlunsplit
+from urllib.parse import quote_plus, urlsplit, urlunsplit
 
+from agentworld_sim.engines.shell.bash_texts import unfaithful
 from agentworld_sim.engines.shell.commands._http_client import (
     HttpClient,
     head_lines,
@@ -83,7 +84,7 @@ def _cookie(line: str) -> Cookie | None:
         return None
     domain, wide, above, secure, expires, name, value = fields
     about = {"name": name, "value": value, "domain": domain.lstrip("."), "path": above}
-    ends = {"expires_us": int(expires) * _SECOND_US} if expires.strip("0").isdigit() else {}
+    ends = {"expires_us": int(expires) * _SECOND_US} if expires.strip("0").isdecimal() else {}
     ends |= {"http_only": True} if line.startswith("#") else {}
     return {**about, "host_only": wide == "FALSE", "secure": secure == "TRUE", **ends}
 
@@ -129,21 +130,30 @@ class _Transfer:
     def _first_request(self, url: str) -> WebRequest:
         given = self._given
         scheme, _, rest = url.partition("://") if "://" in url else ("http", "", url)
-        if not re.fullmatch(r"\w+", scheme) or re.search(r"^[/?#]|^$|[\s{}]", rest):
-            raise _Failure(3, "URL using bad/illegal format or missing URL")
-        if scheme.lower() not in ("http", "https"):
+        if "g" not in given and re.search(r"[][{}]", url):
+            raise unfaithful("several URLs in one", f"curl {url}")
+        if re.fullmatch(r"\w+", scheme) and scheme.lower() not in ("http", "https"):
             raise _Failure(1, f'Protocol "{scheme}" not supported or disabled in libcurl')
         if (proxy := given.value("x")) is not None:
             name = urlsplit(proxy if "://" in proxy else f"//{proxy}").hostname
             raise _Failure(5, f"Could not resolve proxy: {name}")
-        parts = urlsplit(urldefrag(f"{scheme.lower()}://{rest}").url)
+        try:
+            if not re.fullmatch(r"\w+", scheme) or re.search(r"\s", rest):
+                raise ValueError(url)
+            parts = urlsplit(requests.normal_url(f"{scheme.lower()}://{rest}"))
+        except ValueError:
+            raise _Failure(3, "URL using bad/illegal format or missing URL") from None
         user, _, host = parts.netloc.rpartition("@")
         user, query = given.value("u") or user, parts.query
         body, kind = self._content()
         if "G" in given:
-            query, body, kind = "&".join(x for x in (query, body.decode()) if x), b"", ""
+            query, body, kind = (
+                "&".join(x for x in (query, body.decode("utf-8", "replace")) if x),
+                b"",
+                "",
+            )
         headers = {
-            "host": host.lower(),
+            "host": host,
             "authorization": user and f"Basic {b64encode(user.encode()).decode()}",
             "user-agent": given.value("A") or "curl/7.88.1",
             "accept": "application/json" if "json" in given else "*/*",
@@ -156,7 +166,7 @@ class _Transfer:
         headers.setdefault("content-type", kind)
         said = tuple((name, text) for name, text in headers.items() if text)
         method = given.value("X") or ("HEAD" if "I" in given else "POST" if kind else "GET")
-        url = urlunsplit((parts.scheme, host.lower(), parts.path or "/", query, ""))
+        url = urlunsplit((parts.scheme, host, parts.path, query, ""))
         return WebRequest(url, method, said, body)
 
     def _content(self) -> tuple[bytes, str]:
@@ -206,15 +216,14 @@ class _Transfer:
 
     def _load(self, target: str) -> None:
         given, heads, failure = self._given, "", None
-        most, method = int(given.value("max-redirs") or 50), given.value("X") or "GET"
         while True:
             response = self._ask()
             heads += "".join(f"{line}\r\n" for line in [*head_lines(response), ""])
-            following = next_request(self._request, response, method) if "L" in given else None
-            if following is None:
+            following = next_request(self._request, response, given.value("X") or "GET")
+            if following is None or "L" not in given:
                 break
-            if self._redirects == most:
-                failure = _Failure(47, f"Maximum ({most}) redirects followed")
+            if self._redirects == 50:
+                failure = _Failure(47, "Maximum (50) redirects followed")
                 break
             self._request, self._redirects = following, self._redirects + 1
         if response.status >= 400 and ("f" in given or "fail-with-body" in given):

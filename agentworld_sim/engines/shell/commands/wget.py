@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import count
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urldefrag, urlsplit
 
 from agentworld_sim.engines.shell.commands._http_client import (
     HttpClient,
@@ -14,7 +14,7 @@ from agentworld_sim.engines.shell.commands._http_client import (
 )
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, quote_for_message, strerror, tool
-from agentworld_sim.engines.web.requests import URLENCODED, WebRequest, WebResponse
+from agentworld_sim.engines.web.requests import URLENCODED, WebRequest, WebResponse, normal_url
 
 _USAGE = "Usage: wget [OPTION]... [URL]...\n\nTry `wget --help' for more options.\n"
 _NEGATIONS = {"-nv": "--no-verbose", "-nc": "--no-clobber"}
@@ -50,38 +50,39 @@ class _Download:
         if scheme not in ("http", "https"):
             self._tool.err.append(f"{url}: Unsupported scheme {self._quote(scheme)}.\n")
             return 1
-        parts = urlsplit(url if "://" in url else f"http://{url}")
+        try:
+            parts = urlsplit(normal_url(url if "://" in url else f"http://{url}"))
+        except ValueError as error:
+            told = "Bad port number" if "port" in str(error).lower() else "Invalid host name"
+            self._tool.err.append(f"{url}: {told}.\n")
+            return 1
         name = unquote(parts.path.rpartition("/")[2] or "index.html") + "?" * bool(parts.query) + parts.query  # fmt: skip
         name = given.value("O") or (f"{given.value('P')}/" * ("P" in given) + name)
         if "no-clobber" in given and self._tool.exists(name):
             self._say(f"File {self._quote(name)} already there; not retrieving.\n\n")
             return 0
         self._say("Spider mode enabled. Check if remote file exists.\n" * ("spider" in given))
-        request = self._request(urlunsplit(parts._replace(path=parts.path or "/", fragment="")))
-        most = int(given.value("max-redirect") or 20)
-        for _ in range(most + 1):
+        request = self._request(urldefrag(parts.geturl()).url)
+        for _ in range(21):
             response = self._ask(request)
             following = response and next_request(request, response, "GET")
             if response is None or following is None:
                 return 4 if response is None else self._take(request, response, name)
             self._say(f"Location: {response.header('location')} [following]\n")
             request = following
-        self._say(f"{most} redirections exceeded.\n")
+        self._say("20 redirections exceeded.\n")
         return 8
 
     def _request(self, url: str) -> WebRequest:
         given = self._given
-        data, host = given.value("post-data"), urlsplit(url).netloc.lower()
-        body = (data or given.value("body-data") or "").encode()
+        data, host = given.value("post-data"), urlsplit(url).netloc
         headers = {"host": host, "user-agent": given.value("U") or "Wget/1.21.3", "accept": "*/*"}
-        headers |= {"referer": given.value("referer") or ""}
-        headers |= {"content-type": URLENCODED} if body or data is not None else {}
+        headers |= {"content-type": URLENCODED} if data is not None else {}
         for line in given.values("header"):
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
-        usual = "HEAD" if "spider" in given else "GET" if data is None else "POST"
-        said = tuple((name, text) for name, text in headers.items() if text)
-        return WebRequest(url, given.value("method") or usual, said, body)
+        method = "HEAD" if "spider" in given else "GET" if data is None else "POST"
+        return WebRequest(url, method, tuple(headers.items()), (data or "").encode())
 
     def _ask(self, request: WebRequest) -> WebResponse | None:
         """The response; `None` where no connection came to be."""
