@@ -295,6 +295,15 @@ class LiveFiles:
             # Inside a callback of an interpreter, which blocks others on its thread.
             call_deep(lambda: set_times(self.fs, {mtime_us: [target]}))
 
+    def take_device(self, path: str) -> bytes:
+        """What was written to a file in `/dev`, which is removed; nothing where there is none."""
+        fs, inner = self._route(path)
+        if not fs.exists(inner):
+            return b""
+        data = fs.read_file(inner)
+        fs.remove(inner)
+        return data
+
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
         """`top` itself and all below it, parents first, in the order of directories; links not followed."""
         info = self.lstat(top)
@@ -305,8 +314,17 @@ class LiveFiles:
 
     def _require_writable(self, *paths: str) -> None:
         for path in paths:
-            if (number := self.conditions.error_at(path)) is not None:
+            number = self.conditions.error_at(path)
+            if number is None and self._is_mounted(path):
+                number = errno.EROFS
+            if number is not None:
                 raise OSError(number, os.strerror(number), path)
+
+    def _is_mounted(self, path: str) -> bool:
+        """Whether it lies in a file system that nobody can change. What is written to a device is gone; bashkit's own
+        `/dev` lies under the mounted one."""
+        mounted = self._route(path)[0] is not self.fs and path not in self._mounts
+        return mounted and not path.startswith("/dev/")
 
     # What the engine uses
 
@@ -503,9 +521,6 @@ class LiveFiles:
 
     def _writable(self, path: str) -> str:
         target = self.realpath(path)
-        # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
-        if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         self._require_writable(target)
         parent = parent_of(target)
         if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":

@@ -74,6 +74,10 @@ curl -sSL -b x=1 http://shop.test/sign-in
 curl -sS -b 'a=1; b=2' -b c=3 http://shop.test/echo
 curl -sSL -b none -c jar2 http://shop.test/sign-in; curl -s -b jar2 -c jar2 http://shop.test/echo
 curl -s http://shop.test/picture -o pic; wc -c pic
+curl -sS http://shop.test/picture | wc -c
+curl -sS http://shop.test/picture > pic2; cmp pic pic2 && echo same
+curl -s http://shop.test/echo --data-binary @- < pic | wc -c
+curl -s http://shop.test/there -L | sed -n 1p
 curl http://shop.test/picture -o pic
 curl -x http://proxy.test:3128 -sS http://shop.test/
 curl -sS http://shop.test/ http://shop.test/list.json -o a; cat a

@@ -6,7 +6,10 @@ Each module holds the commands of one kind, as functions of their names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
+
+from bashkit import Bash
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.bash_shims import (
@@ -97,3 +100,15 @@ IN_ORDER = frozenset(_IN_ORDER.split())
 bashkit would put all output before all messages. None of these reads standard input: it could not
 run anything else while one waits.
 """
+
+READERS = frozenset({*PROGRAMS, *CLIENT_NAMES, "timeout"})
+"""Commands that may read and write bytes as they go."""
+
+_RUNS_SCRIPTS = frozenset(". alias bash eval exec make sh source trap".split())
+
+
+@lru_cache(maxsize=1)
+def plain_commands() -> frozenset[str]:
+    """Names that are sure to be no programs of the extra, and to run no script that may call one."""
+    embedded = frozenset(Bash().capabilities().builtins)
+    return embedded.union(COMMANDS) - _RUNS_SCRIPTS - READERS

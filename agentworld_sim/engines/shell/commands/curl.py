@@ -208,7 +208,7 @@ class _Transfer:
 
     def _read(self, path: str) -> bytes:
         if path == "-":
-            return (self._tool.call.stdin or "").encode("utf-8", "surrogateescape")
+            return self._tool.call.read_stdin()
         try:
             return self._tool.files.read(self._tool.path(path))
         except OSError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
-
-import wasmtime
+from contextlib import suppress
+from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.stack_guard import call_deep
-from agentworld_sim.engines.shell.wasi.wasi_kernel import ProgramEnded, Streams, WasiKernel
+from agentworld_sim.engines.shell.wasi.machine_requests import Request, Requests
+from agentworld_sim.engines.shell.wasi.wasi_kernel import ProgramEnded, WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import Engine, WasmModule
 from agentworld_sim.errors import EngineFailure
 
@@ -28,6 +32,7 @@ def run_process(
     call: CommandCall,
     argv: Sequence[str],
     env: Mapping[str, str] | None = None,
+    requests: Mapping[str, Request] = {},
 ) -> CommandResult:
     """Runs a program on the world's files and waits for its end.
 
@@ -36,28 +41,21 @@ def run_process(
         call: The shell's command. Standard input, directory, clock and chance are its.
         argv: All words, the program's own name first.
         env: The environment, instead of the call's.
+        requests: What this program may ask the machine beside what all may, by name.
 
     Raises:
         EngineFailure: the module is not whole, or ended in a way that no program of its kind does.
     """
-    outputs = {1: bytearray(), 2: bytearray()}
-    stdin = memoryview((call.stdin or "").encode("utf-8", "surrogateescape"))
-    place = 0
-
-    def read(size: int) -> bytes:
-        nonlocal place
-        data = bytes(stdin[place : place + size])
-        place += len(data)
-        return data
-
+    streams = call.streams or _HeldStreams(call)
     kernel = WasiKernel(
         live=call.files,
         argv=argv,
         env=dict(call.env if env is None else env),
         clock=call.clock,
         random=call.random,
-        streams=Streams(read, lambda number, data: outputs[number].extend(data)),
-        request=lambda kernel, data: b"",
+        streams=streams,
+        request=Requests(call, requests).answer,
+        ids=lambda user, group: (user_names(call).number(user), group_names(call).number(group)),
     )
     with module.lend() as engine:
 
@@ -67,32 +65,52 @@ def run_process(
 
         # The files are slow inside a callback of the shell, and fast on another thread.
         call_deep(lambda: _run(module, engine, kernel), watch=watch)
-    out, err = (bytes(data).decode("utf-8", "surrogateescape") for data in outputs.values())
-    return CommandResult(out, err, KILLED if kernel.exit_code is None else kernel.exit_code)
+    code = KILLED if kernel.exit_code is None else kernel.exit_code
+    if isinstance(streams, _HeldStreams):
+        return streams.result(code)
+    return CommandResult(exit_code=code)
 
 
 def _run(module: WasmModule, engine: Engine, kernel: WasiKernel) -> None:
-    store = wasmtime.Store(engine.engine)
-    store.set_limits(memory_size=MEMORY_BYTES)
-    store.set_epoch_deadline(1)
-    instance = engine.instantiate(store, kernel.imports())
-    exports = instance.exports(store)
-    memory, start = exports["memory"], exports["_start"]
-    assert isinstance(memory, wasmtime.Memory)
-    assert isinstance(start, wasmtime.Func)
-    kernel.use_memory(lambda: ctypes.addressof(memory.data_ptr(store).contents))
-    for address, data in module.patches.items():
-        memory.write(store, data, address)
+    imports = kernel.imports()
     try:
-        start(store)
-        kernel.exit_code = 0
+        stopped = engine.run(imports, MEMORY_BYTES, module.patches, kernel.memory)
+        if stopped is None:
+            kernel.exit_code = 0
+        elif "interrupt" not in stopped:
+            raise EngineFailure(f"{kernel.argv[0]} stopped where no program does: {stopped}")
     except ProgramEnded:
         pass
-    except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
-        if kernel.exit_code is None and "interrupt" not in str(error):
-            raise EngineFailure(
-                f"{kernel.argv[0]} stopped where no program does: {error}"
-            ) from error
     finally:
-        store.close()
-        kernel.finish()
+        # Nobody may read its last output any more.
+        with suppress(BrokenPipeError):
+            kernel.give_back()
+
+
+class _HeldStreams:
+    """Those of a command whose input is there when it begins, and whose output is taken when it has ended."""
+
+    def __init__(self, call: CommandCall) -> None:
+        self._pieces: list[tuple[int, bytes]] = []
+        self._input = BytesIO(call.read_stdin())
+
+    def read(self, size: int) -> bytes:
+        return self._input.read(size)
+
+    def write(self, number: int, data: bytes) -> None:
+        self._pieces.append((number, data))
+
+    def flush(self) -> None:
+        pass
+
+    def result(self, exit_code: int) -> CommandResult:
+        names: tuple[Literal["out", "err"], ...] = ("out", "err")
+        pieces = tuple(
+            (
+                names[number - 1],
+                b"".join(lump for _, lump in lumps).decode("utf-8", "surrogateescape"),
+            )
+            for number, lumps in groupby(self._pieces, key=itemgetter(0))
+        )
+        out, err = ("".join(text for name, text in pieces if name == which) for which in names)
+        return CommandResult(out, err, exit_code, pieces)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.live_files import MAX_LINKS, FileStat, LiveFiles
+from agentworld_sim.engines.shell.live_files import MAX_LINKS, FileStat, LiveFiles, directory_place
 
 DIRECTORY, FILE, LINK, DEVICE = 3, 4, 7, 2
 """WASI's numbers of the kinds of files. 0 is any other."""
@@ -125,7 +125,7 @@ class RunFiles:
         return node, parent, name
 
     def list(self, folder: Node) -> dict[str, Node]:
-        """What is in a folder, by name, in byte order."""
+        """What is in a folder, by name, in the order of the directory."""
         if folder.entries is None:
             path = folder.path
             folder.entries = entries = {}
@@ -207,9 +207,24 @@ class RunFiles:
             except OSError:
                 continue
 
-    def forget(self) -> None:
-        """Another command may have changed the files: all but what this run holds open is looked at anew."""
-        self.root = Node(DIRECTORY, None, "")
+    def forget(self, held: Iterable[Node]) -> None:
+        """Another command may have changed the files: all are looked at anew. Those in `held`, which are open, stay
+        the same ones where they are still there."""
+        places = sorted(
+            (node.path, node) for node in held if node.kind != DEVICE and not node.is_removed
+        )
+        self.root.entries = None
+        for path, node in places:
+            try:
+                found, parent, name = self.place(path)
+            except OSError:
+                found, parent, name = None, self.root, ""
+            if found is None or found.kind != node.kind:
+                node.parent, node.data = None, node.data or b""
+            elif found is not node:
+                node.parent, node.info, node.status = parent, found.info, None
+                node.data = node.entries = None
+                self.list(parent)[name] = node
 
     # Names
 
@@ -254,6 +269,10 @@ class RunFiles:
         self._live.chmod(node.path, mode)
         node.status = node.info = None
 
+    def set_owner(self, node: Node, owner: str | None, group: str | None) -> None:
+        self._live.chown(node.path, owner, group, follow=False)
+        node.status = None
+
     def set_time(self, node: Node, mtime_us: int) -> None:
         self.flush(node)
         self._live.set_mtime(node.path, mtime_us, follow=False)
@@ -276,10 +295,10 @@ class RunFiles:
     def _put(self, node: Node) -> None:
         assert node.parent is not None
         entries = self.list(node.parent)
-        last = next(reversed(entries), None)
         entries[node.name] = node
-        if last is not None and last > node.name:
-            node.parent.entries = dict(sorted(entries.items()))
+        prefix = node.parent.path.rstrip("/")
+        in_order = sorted(entries, key=lambda name: directory_place(f"{prefix}/{name}"))
+        node.parent.entries = {name: entries[name] for name in in_order}
         node.parent.status = None
 
     def _take_out(self, node: Node) -> None:
