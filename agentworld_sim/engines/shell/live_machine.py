@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import ref
 
 from bashkit import (
@@ -58,6 +58,7 @@ from agentworld_sim.engines.shell.live_commands import (
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.network_door import NetworkDoor
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.script_execution import GRACE_S, Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
@@ -66,9 +67,6 @@ from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.shell.network_door import NetworkDoor
 
 Context = BuiltinContext | CommandContext
 """Of a command that is called with its input, and of one that writes as it goes."""
@@ -107,14 +105,13 @@ class LiveMachine:
         unknown: UnknownCommands | None = None,
     ) -> None:
         """`unknown` answers commands that the shell does not have; without it they are not found."""
-        self.machine = machine
+        self.machine, self._commands = machine, commands
         self.limits = limits or ShellLimits()
-        self._commands = commands
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         imagined = frozenset[str]() if unknown is None else unknown.names.programs
-        system = system_mounts(imagined, has_internet=machine.has_internet)
-        self._mounts = {**system, **self._volatile.mounts}
+        own = self._volatile.mounts
+        self._mounts = {**system_mounts(imagined, has_internet=machine.has_internet), **own}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)
@@ -126,7 +123,6 @@ class LiveMachine:
         self.unknown = unknown
         """Those of the world that it works for."""
         self.network: NetworkDoor | None = None
-        """What the turn's commands reach of the world's internet."""
         self._script = ""
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
