@@ -75,7 +75,8 @@ test-snapshots: $(READY) $(SNAPSHOTS)/.ready ## snapshots beside those of the re
 record-snapshots: $(READY) $(SNAPSHOTS)/.ready ## ask Playwright again what the default tests hold our snapshots to
 	$(BIN)/python -m tests.snapshots.record
 
-$(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.txt
+$(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.txt $(BROWSER)/.ready
+	@command -v npm >/dev/null || { echo "node and npm are needed, version 20 or newer"; exit 2; }
 	@mkdir -p $(SNAPSHOTS)
 	@cp tests/snapshots/package.json $(SNAPSHOTS)/
 	@cd $(SNAPSHOTS) && npm install --no-audit --no-fund --ignore-scripts --loglevel=error

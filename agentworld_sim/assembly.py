@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
@@ -51,7 +51,7 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     from agentworld_sim.engines.shell.image import base_tree
 
     clock_us = scenario.clock_us
-    tree = base_tree(scenario.machine.to_machine(), clock_us, blobs)
+    tree = base_tree(scenario.to_machine(), clock_us, blobs)
     added = scenario.initial_tree(blobs)
     entries = {
         path: entry
@@ -194,12 +194,13 @@ def _shell(setup: EngineSetup) -> Engine:
     routes = tuple(scenario.routes.commands.items())
 
     def make() -> Engine:
-        about = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
-        if setup.imaginer is None:
+        about = scenario.to_machine(), scenario.limits.to_shell_limits()
+        internet = partial(internet_of, scenario) if about[0].has_internet else None
+        if setup.imaginer is None and internet is None:
             return _shared_shell(*about, routes)
         from agentworld_sim.engines.shell import ShellEngine
 
-        return ShellEngine(*about, imaginer=setup.imaginer, routes=dict(routes))
+        return ShellEngine(*about, imaginer=setup.imaginer, routes=dict(routes), internet=internet)
 
     # Routes that cannot be are refused when the world is made.
     return make() if routes else LateShell("shell", make)

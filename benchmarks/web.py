@@ -1,10 +1,17 @@
-"""Steps of a browser, and a thousand browsers in one process, beside the real `@playwright/mcp` with Chromium."""
+"""Steps of a browser, a thousand browsers in one process, beside the real `@playwright/mcp` with Chromium; and the
+proxy before a world's internet.
+
+python -m benchmarks web    takes two to three minutes; what is real needs `make test-servers` and Chromium
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import resource
+import signal
+import sys
 import tempfile
 import threading
 import time
@@ -15,11 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, World
+from agentworld_sim.assembly import internet_of
 from agentworld_sim.engines.web import WebEngine
 from agentworld_sim.engines.web.requests import WebRequest, WebResponse
 from agentworld_sim.scenario import site_tasks
 from agentworld_sim.toolkits import toolkit
 from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.web_proxy import WorldInternet, web_proxy
 from benchmarks._rows import Row, p50_ms_async, run
 
 CLI = Path(__file__).resolve().parents[1] / "build/servers/node_modules/@playwright/mcp/cli.js"
@@ -47,6 +56,9 @@ class Pages:
         return WebResponse(body=page_of(nodes, number).encode()), StateChange(
             clock_us=state.clock_us
         )
+
+    def hosts(self, state: WorldState) -> list[str]:
+        return ["pages.test"]
 
 
 async def _steps(call: Callable[..., Awaitable[str]], home: str, times: int) -> dict[str, float]:
@@ -155,10 +167,11 @@ async def _rows() -> list[Row]:
             met=ours["edit"] < EDIT,
         )
     )
-    return [*rows, *await _many(real, megabytes)]
+    many = await _many(real, megabytes, theirs.get("200"))
+    return [*rows, *many, await _proxy(), await _start()]
 
 
-async def _many(real: str, megabytes: float) -> list[Row]:
+async def _many(real: str, megabytes: float, step_ms: float | None) -> list[Row]:
     scenario = site_tasks("forum").scenario_of("subscribe-to-music")
     first = await World.create(scenario)
     begun, started = _own_megabytes(), time.perf_counter()
@@ -180,8 +193,55 @@ async def _many(real: str, megabytes: float) -> list[Row]:
             alternative=real and "one Chromium",
             theirs=megabytes or None,
         ),
-        Row(f"steps of {BROWSERS:,} browsers in one process", steps / seconds, unit="a second"),
+        Row(
+            f"steps of {BROWSERS:,} browsers in one process",
+            steps / seconds,
+            unit="a second",
+            alternative=real and "one Chromium, a page of 200 nodes",
+            theirs=1000 / step_ms if step_ms else None,
+        ),
     ]
+
+
+async def _proxy() -> Row:
+    """A page through the proxy, on a connection that stands."""
+    scenario = site_tasks("forum").scenario_of("subscribe-to-music")
+    world = await World.create(scenario)
+    internet = internet_of(scenario)
+    assert internet is not None
+    async with web_proxy(WorldInternet(world, internet).answer) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+
+        async def load() -> None:
+            writer.write(b"GET http://forum.test/f/books HTTP/1.1\r\nHost: forum.test\r\n\r\n")
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head)
+            await reader.readexactly(int(length[1]) if length else 0)
+
+        taken = await p50_ms_async(load, 100)
+        writer.close()
+    await world.close()
+    return Row("a page of the forum through the proxy", taken)
+
+
+async def _start() -> Row:
+    """How long `agentworld web` takes until it can be asked."""
+    taken: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "forum.yaml"
+        file.write_text("name: forum\ndomains: [web]\nsites: [{site: forum}]\n")
+        for _ in range(3):
+            begun = time.perf_counter()
+            command = (sys.executable, "-m", "agentworld_sim.cli", "web", str(file), "--port", "0")
+            pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+            running = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=nothing)
+            assert running.stdout is not None
+            await running.stdout.readline()
+            taken.append(time.perf_counter() - begun)
+            running.send_signal(signal.SIGTERM)
+            await running.wait()
+    return Row("start of `agentworld web` with the forum", min(taken), unit="s")
 
 
 def _own_megabytes() -> float:

@@ -68,6 +68,7 @@ from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.tools import Access, DomainName, ToolSpec
 
 if TYPE_CHECKING:
+    from agentworld_sim.engines.shell.machine import Machine
     from agentworld_sim.ingest.folders import IngestResult
     from agentworld_sim.ports import PromptContext
 
@@ -324,12 +325,17 @@ class Scenario(Strict):
         keeps_times = self._base_dir is not None and self._source == str(self._base_dir)
         return TreeSource(*place, self.machine, *files, self.limits, keeps_times)
 
+    def to_machine(self) -> Machine:
+        """The machine of its worlds. It has internet where something answers there."""
+        has_internet = bool(self.sites or self.pages or self.fiction)
+        return replace(self.machine.to_machine(), has_internet=has_internet)
+
     def to_prompt_context(self) -> PromptContext:
         """What whoever imagines for its worlds is told."""
         from agentworld_sim.engines.shell import machine_sum
 
         prompt_context = self.model.to_prompt_context(self.instruction, self.machine.env)
-        files_sum = machine_sum(self.machine.to_machine())
+        files_sum = machine_sum(self.to_machine())
         return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
     def site_uses(self) -> list[tuple[SiteEntry, Site | None]]:

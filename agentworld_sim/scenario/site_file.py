@@ -125,8 +125,10 @@ class Route(Strict):
     data: Mapping[Name, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """Constants for the template."""
     form: Mapping[str, FieldRule] = Field(default_factory=dict[str, FieldRule])
-    """The fields of the form; others are left out. A field that does not fit gives the page of the same path
+    """The fields of the form; others are left out. A field that does not fit gives the page of the form
     again, with messages and the status 422."""
+    again: PathPattern | None = None
+    """The path of that page, with the same names in it, where it is not the route's own."""
     refuse: Mapping[str, Text] = Field(default_factory=dict[str, str])
     """Message to a SELECT; one that gives a row refuses the form."""
     do: Names = ()
@@ -165,7 +167,7 @@ class Route(Strict):
             problems.append(((), "answers nothing. Add `page`, `go` or `json`."))
         if self.page and (self.go or self.json_ is not None):
             problems.append((("page",), "stands beside `go` or `json`. Keep one of them."))
-        if self.get and (self.form or self.do or self.refuse):
+        if self.get and (self.form or self.do or self.refuse or self.again):
             message = "a GET takes no form and does nothing. Say `post`, or use `query` or `visit`."
             problems.append((("get",), message))
         if self.visit and not self.page:

@@ -212,7 +212,7 @@ class SiteApplication:
                 records.undo()
                 errors = {"": "This cannot be saved: it contradicts what is there."}
         if errors:
-            return self._show_again(visit, names, values, errors)
+            return self._show_again(visit, route, names, values, errors)
         visit.changes.update(records.changes)
         self._sign(visit, route, parameters)
         if route.go is not None and (route.json_ is None or visit.wants_html):
@@ -276,12 +276,14 @@ class SiteApplication:
     def _show_again(
         self,
         visit: _Visit,
+        route: Route,
         names: Mapping[str, str],
         values: Mapping[str, str],
         errors: Mapping[str, str],
     ) -> WebResponse:
         """The page of the form once more, with what was typed and what is wrong with it."""
-        found = self.routes.find("GET", urlsplit(visit.request.url).path or "/")
+        path = address(route.again, names) if route.again else urlsplit(visit.request.url).path
+        found = self.routes.find("GET", path or "/")
         if found is None or found[0].page is None or not visit.wants_html:
             raise _Refusal(422, " ".join(dict.fromkeys(errors.values())))
         parameters = self._parameters(visit, found[0].query, found[1])

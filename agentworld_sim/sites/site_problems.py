@@ -42,10 +42,10 @@ def site_problems(application: SiteApplication) -> Problems:
             found += [
                 ((*place, *key), text) for key, text in _page_problems(application, route, needs)
             ]
-            if route.go is not None and route.go != "back":
-                link = PLACEHOLDER.sub("\0", route.go).partition("?")[0]
-                if (problem := _link_problem(application, "GET", link)) is not None:
-                    found.append(((*place, "go"), problem))
+            for name, to in (("go", route.go), ("again", route.again)):
+                link = PLACEHOLDER.sub("\0", to or "back").partition("?")[0]
+                problem = None if link == "back" else _link_problem(application, "GET", link)
+                found += [((*place, name), problem)] if problem else []
         common = {"user": None, "now": ""}
         for name, sql in application.site.rows.items():
             found += _run(("rows", name), lambda sql=sql: records.rows(sql, common))

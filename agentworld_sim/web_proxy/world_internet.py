@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agentworld_sim.engines.web.browser_state import kept_response
 from agentworld_sim.engines.web.http_turn import HEADERS, request_arguments, response_of
 from agentworld_sim.engines.web.requests import Internet, WebRequest, WebResponse
 from agentworld_sim.toolkits.http_request import TOOLS
@@ -29,7 +30,8 @@ class WorldInternet:
         return list(dict.fromkeys(host.partition(":")[0] for host in named))
 
     async def answer(self, request: WebRequest) -> WebResponse | None:
-        """The response of a site; `None` where none has the host.
+        """The response of a site; where none has the host, the page that the world's model imagines, which is kept.
+        `None` where there is none.
 
         Raises:
             AgentworldError: the world cannot answer; it is as it was.
@@ -41,13 +43,20 @@ class WorldInternet:
         state = await self._world.state()
         found = self._internet.answer(request, state)
         if found is None:
-            return None
-        response, change = found
-        if is_head or not (change.values or change.files or change.sessions):
-            return response
+            kept = kept_response(request, state.values)
+            # What a browser asks for itself in the background is nothing to imagine.
+            is_page = "text/html" in (request.header("accept") or "")
+            if kept is not None or is_head or self._world.model is None or not is_page:
+                return kept
+        else:
+            response, change = found
+            if is_head or not (change.values or change.files or change.sessions):
+                return response
         turn = await self._world.step(ToolCall(self._tool.name, request_arguments(request)))
         observation = turn.observation
         if observation.structured is None:
+            if observation.provenance != "enforced":
+                return None
             # A control answered in the site's place.
             return WebResponse(503, observation.text.encode(), (("content-type", "text/plain; charset=utf-8"),))  # fmt: skip
         return response_of(observation.structured)

@@ -119,29 +119,27 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = _answer
 
 
+class Chromium:
+    """The real MCP server with a real Chromium, before the sites of `proxy`."""
+
+    def __init__(self, cli: str, folder: str) -> None:
+        self.proxy = SiteProxy()
+        threading.Thread(target=self.proxy.serve_forever, daemon=True).start()
+        proxy = f"http://127.0.0.1:{self.proxy.server_port}"
+        options = "--headless --isolated --no-sandbox --executable-path /usr/bin/chromium".split()
+        options += ["--output-dir", folder, "--proxy-server", proxy]
+        self.server = Server(["node", cli, *options], folder)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        return await asyncio.to_thread(self.server.call, name, dict(arguments))
+
+
 async def record(cli: str, sites: list[str]) -> Recorded:
-    proxy = SiteProxy()
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    """What was recorded, with that of `sites`; written to the file after each."""
     found: Recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        options = [
-            "--headless",
-            "--isolated",
-            "--no-sandbox",
-            "--executable-path",
-            "/usr/bin/chromium",
-        ]
-        options += [
-            "--output-dir",
-            folder,
-            "--proxy-server",
-            f"http://127.0.0.1:{proxy.server_port}",
-        ]
-        server = Server(["node", cli, *options], folder)
-
-        async def call(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-            return await asyncio.to_thread(server.call, name, dict(arguments))
-
+        chromium = Chromium(cli, folder)
+        proxy, call = chromium.proxy, chromium.call
         for site in sites:
             tasks = site_tasks(site)
             found[site] = {}
@@ -157,8 +155,19 @@ async def record(cli: str, sites: list[str]) -> Recorded:
                 for number, (theirs, own) in enumerate(zip(real, ours, strict=True)):
                     if theirs != own:
                         print(site, task.id, number, *_differences(theirs, own), sep="\n")
-        server.close()
+            _write(found)
+        chromium.server.close()
     return found
+
+
+def _write(recorded: Recorded) -> None:
+    lines = [
+        f'"{site}": {{\n'
+        + ",\n".join(f'"{name}": {json.dumps(seen)}' for name, seen in tasks.items())
+        + "\n}"
+        for site, tasks in recorded.items()
+    ]
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def _equal(theirs: list[str], ours: list[str]) -> int:
@@ -183,11 +192,4 @@ def shares(recorded: Recorded) -> str:
 if __name__ == "__main__":
     chosen = sys.argv[2:] or sorted(file.parent.name for file in SHIPPED.glob("*/tasks.yaml"))
     recorded = asyncio.run(record(sys.argv[1], chosen))
-    lines = [
-        f'"{site}": {{\n'
-        + ",\n".join(f'"{name}": {json.dumps(seen)}' for name, seen in tasks.items())
-        + "\n}"
-        for site, tasks in recorded.items()
-    ]
-    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     print(shares(recorded))

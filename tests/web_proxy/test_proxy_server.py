@@ -15,11 +15,13 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agentworld_sim import UsageError, World
+from agentworld_sim import ToolCall, UsageError, World
 from agentworld_sim.assembly import internet_of
 from agentworld_sim.engines.web import WebRequest, WebResponse
 from agentworld_sim.errors import WorldFailure
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from agentworld_sim.scenario import Scenario
+from agentworld_sim.toolkits import toolkit
 from agentworld_sim.web_proxy import HostCertificates, WorldInternet, ready_lines, web_proxy
 from agentworld_sim.web_proxy.proxy_server import MOST_BODY, MOST_HEAD
 from tests.properties import examples
@@ -278,6 +280,45 @@ async def test_a_control_that_answers_for_a_site_is_a_service_that_fails(tmp_pat
         assert (reply.status, reply.body) == (503, b"Out of order.")
 
 
+PAGE: dict[str, Any] = {"status": 200, "url": "http://paper.test/", "html": "<title>Paper</title><p>Rain."}
+
+
+async def test_a_page_that_no_site_has_is_imagined_once_where_there_is_a_model(
+    tmp_path: Path,
+) -> None:
+    asks = "Accept: text/html\r\n"
+    with ScriptedModelServer([ScriptedReply.observation(json.dumps(PAGE))]) as server:
+        world = await world_of(tmp_path, model=server.url)
+        world.add_tools([one for one in toolkit("claude-code") if one.name == "Bash"])
+        world.add_tools(toolkit("playwright-mcp"))
+        internet = internet_of(world.scenario)
+        assert internet is not None
+        async with connected(WorldInternet(world, internet).answer) as client:
+            # What a browser asks for in the background is no page.
+            assert (await client.get("http://paper.test/")).status == 502
+            first = await client.get("http://paper.test/", more=asks)
+            again = await client.get("http://paper.test/", more=asks)
+        assert (first.status, first.body) == (200, PAGE["html"].encode())
+        assert (again.status, again.body, len(server.requests)) == (200, first.body, 1)
+        (turn,) = (await world.trajectory()).turns
+        assert (turn.call.name, turn.observation.provenance) == ("http_request", "imagined")
+        seen = await world.step(ToolCall("browser_navigate", {"url": "http://paper.test/"}))
+        assert "Page Title: Paper" in seen.observation.text
+        told = await world.step(ToolCall("Bash", {"command": "curl -s http://paper.test/"}))
+        assert (told.observation.text, len(server.requests)) == (PAGE["html"], 1)
+        await world.close()
+
+
+async def test_without_a_model_an_unknown_host_is_refused_at_once(tmp_path: Path) -> None:
+    world = await world_of(tmp_path)
+    internet = internet_of(world.scenario)
+    assert internet is not None
+    root = world.ref
+    async with connected(WorldInternet(world, internet).answer) as client:
+        reply = await client.get("http://paper.test/", more="Accept: text/html\r\n")
+    assert (reply.status, world.ref) == (502, root)
+
+
 def test_the_lines_that_lead_clients(tmp_path: Path) -> None:
     url = "http://127.0.0.1:1"
     plain = ready_lines(url, list(HOSTS), None)
@@ -292,12 +333,12 @@ def test_the_lines_that_lead_clients(tmp_path: Path) -> None:
     assert f"SSL_CERT_FILE={certificates.authority}" in secure[3]
 
 
-async def world_of(folder: Path, **more: Any) -> World:
+async def world_of(folder: Path, *, model: str | None = None, **more: Any) -> World:
     (folder / "notes.yaml").write_text(json.dumps(NOTES))
     (folder / "s.yaml").write_text(
         json.dumps({"name": "s", "domains": ["web"], "sites": [{"file": "notes.yaml"}], **more})
     )
-    return await World.create(Scenario.load(str(folder / "s.yaml")))
+    return await World.create(Scenario.load(str(folder / "s.yaml")), model=model)
 
 
 async def post(client: Client, path: str, form: str, key: str = "") -> Reply:

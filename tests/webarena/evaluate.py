@@ -17,13 +17,16 @@ config: Any = import_module("webarena_verified.types.config")
 task: Any = import_module("webarena_verified.types.task")
 
 logging.disable(logging.CRITICAL)
-site = config.EnvironmentConfig(urls=["http://forum.test"], active_url_idx=0)
+sites = {
+    getattr(task.WebArenaSite, theirs): config.EnvironmentConfig(
+        urls=[f"http://{ours}.test"], active_url_idx=0
+    )
+    for theirs, ours in (("REDDIT", "forum"), ("SHOPPING", "shop"), ("GITLAB", "tracker"))
+}
 said = {"task_type": "MUTATE", "status": "SUCCESS", "retrieved_data": None, "error_details": None}
 found: dict[str, dict[str, str]] = {}
 with contextlib.redirect_stdout(io.StringIO()):
-    judge = api.WebArenaVerified(
-        config=config.WebArenaVerifiedConfig(environments={task.WebArenaSite.REDDIT: site})
-    )
+    judge = api.WebArenaVerified(config=config.WebArenaVerifiedConfig(environments=sites))
     for log in sorted(Path(sys.argv[1]).glob("*/*.har")):
         result = judge.evaluate_task(
             task_id=int(log.parent.name), agent_response=said, network_trace=log

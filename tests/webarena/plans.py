@@ -21,9 +21,15 @@ CREATED = "2026-01-05T09:00:00Z"
 class Plan:
     """Records that a task needs, and steps."""
 
+    site: str = "forum"
+    user: str = USER
     records: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, Any])
     right: list[dict[str, Any]] = field(default_factory=list[Any])
     wrong: list[dict[str, Any]] = field(default_factory=list[Any])
+
+    @property
+    def home(self) -> str:
+        return f"http://{self.site}.test/"
 
     def both(self, *steps: Mapping[str, Any]) -> None:
         self.right += map(dict, steps)
@@ -83,7 +89,7 @@ def plan_of(task: Mapping[str, Any]) -> Plan:
             plan.both({"click": 'button "Create forum"'})
         elif path.endswith("edit_biography"):
             plan.both({"open": f"/user/{USER}"}, {"click": 'link "Edit biography"'})
-            _fill(plan, 'textbox "Biography"', data["user_biography[biography]"], 'button "Save"')
+            fill(plan, 'textbox "Biography"', data["user_biography[biography]"], 'button "Save"')
         elif path.endswith("/edit"):
             _edit(plan, path, data)
         elif "submission[title]" in data:
@@ -91,7 +97,7 @@ def plan_of(task: Mapping[str, Any]) -> Plan:
         elif path.endswith("/-/comment") and ("{{" in path or "\\d" in path):
             # On the submission that was made just now.
             (text,) = data.values()
-            _fill(plan, 'textbox "Comment"', text, 'button "Post"')
+            fill(plan, 'textbox "Comment"', text, 'button "Post"')
         elif comment := re.fullmatch(r"/f/([^/]+)/(\d+)/-/comment(?:/(\d+))?", path):
             _comment(plan, comment[1], int(comment[2]), comment[3], data)
         else:
@@ -114,7 +120,8 @@ def _subscribe(plan: Plan, forum: str, page: str) -> None:
     plan.wrong.append({"send": (f"/f/{forum}/unsubscribe.json", "")})
 
 
-def _fill(plan: Plan, element: str, text: str, button: str) -> None:
+def fill(plan: Plan, element: str, text: str, button: str) -> None:
+    """Types a text and sends the form; wrongly another text."""
     plan.right.append({"type": {element: text}})
     plan.wrong.append({"type": {element: text + " Or not."}})
     plan.both({"click": button})
@@ -126,7 +133,7 @@ def _edit(plan: Plan, path: str, data: Mapping[str, str]) -> None:
     plan.submission(int(number), forum, data["submission[title]"], author=USER, body="As it was.")
     plan.forum(forum, 20_001)
     plan.both({"open": f"/f/{forum}/{number}"}, {"click": 'link "Edit"'})
-    _fill(plan, 'textbox "Body"', body, 'button "Edit submission"')
+    fill(plan, 'textbox "Body"', body, 'button "Edit submission"')
 
 
 def _submit(plan: Plan, address: str, data: Mapping[str, str]) -> None:
@@ -144,7 +151,7 @@ def _submit(plan: Plan, address: str, data: Mapping[str, str]) -> None:
         plan.both({"type": {'textbox "URL"': link}})
     if body := data.get("submission[body]"):
         plan.both({"type": {'textbox "Body"': body.strip("^$").replace(r"\s*", "")}})
-    _fill(
+    fill(
         plan, 'textbox "Title"', data["submission[title]"].strip("^$"), 'button "Create submission"'
     )
 
@@ -166,4 +173,4 @@ def _comment(
         }
         plan.add("comments", id=int(comment), **about)
         plan.both({"click": 'link "Reply" after "link \\"saltmarsh\\""'})
-    _fill(plan, 'textbox "Comment"', text, 'button "Post"')
+    fill(plan, 'textbox "Comment"', text, 'button "Post"')

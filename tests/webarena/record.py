@@ -1,4 +1,4 @@
-"""Does WebArena-Verified's forum tasks on our forum, and has its own evaluator judge the requests.
+"""Does tasks of WebArena-Verified on our forum, shop and tracker, and has its own evaluator judge the requests.
 
 python -m tests.webarena.record PYTHON [CLI]    PYTHON has `webarena-verified` 1.2.3 installed; CLI is the `cli.js` of
 `@playwright/mcp`: then Chromium does the same through a proxy. Verdicts, by task and kind of solution, are written to
@@ -12,7 +12,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,9 @@ from agentworld_sim.engines.web.requests import Internet, WebRequest, WebRespons
 from agentworld_sim.sites.site_internet import scenario_internet
 from agentworld_sim.testing.task_proof import Call, TaskAgent, calls_of
 from agentworld_sim.types.state import StateChange, WorldState
-from tests.engines.web.record_actions import Server
-from tests.sites.record_tasks import SiteProxy
-from tests.webarena.plans import HOME, USER, Plan, plan_of
+from tests.sites.record_tasks import Chromium
+from tests.webarena import plans, shop_and_tracker_plans
+from tests.webarena.plans import Plan
 
 FORM = "application/x-www-form-urlencoded"
 VERDICTS = Path(__file__).parent / "verdicts.json"
@@ -83,7 +82,7 @@ def scenario_for(plan: Plan) -> Scenario:
         {
             "name": "webarena",
             "domains": ["web"],
-            "sites": [{"site": "forum", "user": USER}],
+            "sites": [{"site": plan.site, "user": plan.user}],
             "tables": {name: {"records": records} for name, records in plan.records.items()},
             "tools": ["playwright-mcp"],
         },
@@ -95,15 +94,15 @@ Send = Callable[[str, str, str], Awaitable[None]]
 """Sends a form as a script does: the address of the page, the form's address and its fields."""
 
 
-async def _do(call: Call, send: Send, steps: list[dict[str, Any]]) -> None:
-    agent, page = TaskAgent(call, HOME), ""
+async def _do(call: Call, send: Send, home: str, steps: list[dict[str, Any]]) -> None:
+    agent, page = TaskAgent(call, home), ""
     for step in steps:
         if "send" in step:
             path, fields = step["send"]
-            await send(page, HOME + quote(path[1:]), fields)
+            await send(page, home + quote(path[1:]), fields)
             continue
         await agent.do(step)
-        page = HOME + quote(step["open"][1:]) if "open" in step else page
+        page = home + quote(step["open"][1:]) if "open" in step else page
 
 
 async def ours(plan: Plan, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -119,35 +118,14 @@ async def ours(plan: Plan, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
         internet.answer(WebRequest(url, "POST", headers, fields.encode()), state)
 
     try:
-        await _do(calls_of(world), send, steps)
+        await _do(calls_of(world), send, plan.home, steps)
     finally:
         await world.close()
     return internet.entries
 
 
-class Chromium:
-    """The real MCP server with a real Chromium, before our sites."""
-
-    def __init__(self, cli: str, folder: str) -> None:
-        self.proxy = SiteProxy()
-        threading.Thread(target=self.proxy.serve_forever, daemon=True).start()
-        options = [
-            "--headless",
-            "--isolated",
-            "--no-sandbox",
-            "--executable-path",
-            "/usr/bin/chromium",
-        ]
-        options += [
-            "--output-dir",
-            folder,
-            "--proxy-server",
-            f"http://127.0.0.1:{self.proxy.server_port}",
-        ]
-        self._server = Server(["node", cli, *options], folder)
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        return await asyncio.to_thread(self._server.call, name, dict(arguments))
+class PlanChromium(Chromium):
+    """Does the steps of plans."""
 
     async def _send(self, page: str, url: str, fields: str) -> None:
         headers = {"accept": "application/json", "content-type": FORM}
@@ -158,21 +136,31 @@ class Chromium:
     async def entries(self, plan: Plan, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
         await self.proxy.serve(scenario_for(plan))
         noting = self.proxy.internet = NotingInternet(self.proxy.internet)
-        await _do(self.call, self._send, steps)
+        await _do(self.call, self._send, plan.home, steps)
         await self.call("browser_close", {})
         return noting.entries
+
+
+def plan_of(task: Mapping[str, Any]) -> Plan | None:
+    """How a task is done; `None` for those of sites and pages that are not ours."""
+    if task["sites"] == ["reddit"]:
+        return plans.plan_of(task)
+    is_ours = task["sites"] in (["shopping"], ["gitlab"])
+    return shop_and_tracker_plans.plan_of(task) if is_ours else None
 
 
 async def record(python: str, cli: str | None) -> dict[str, dict[str, str]]:
     where = await asyncio.to_thread(_said_by, python, "-c", WHERE)
     tasks = json.loads(Path(where.strip()).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        chromium = Chromium(cli, folder) if cli else None
+        chromium = PlanChromium(cli, folder) if cli else None
         for task in tasks:
             about = {one["evaluator"] for one in task["eval"]}
-            if task["sites"] != ["reddit"] or "NetworkEventEvaluator" not in about:
+            if len(task["sites"]) > 1 or "NetworkEventEvaluator" not in about:
                 continue
             plan = plan_of(task)
+            if plan is None:
+                continue
             for name, steps in (("right", plan.right), ("wrong", plan.wrong)):
                 logs = {f"ours-{name}": await ours(plan, steps)}
                 if chromium is not None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from hashlib import blake2b
+from threading import Lock
 from urllib.parse import urlsplit
 
 from agentworld_sim.engines.search.page_answers import page_html
-from agentworld_sim.engines.search.search_engine import NoPage, OpenPages, SearchSession
+from agentworld_sim.engines.search.search_engine import (
+    NoPage,
+    OpenPages,
+    SearchSession,
+    SearchTurn,
+)
 from agentworld_sim.engines.search.search_hosts import SEARCH_HOSTS, service_answer
 from agentworld_sim.engines.web.requests import HTML, WebRequest, WebResponse
 from agentworld_sim.types.state import StateChange, WorldState
@@ -23,6 +30,8 @@ class PageInternet:
     def __init__(self, open_pages: OpenPages) -> None:
         """`open_pages` opens the pages that worlds share, as for `SearchEngine`."""
         self._session = SearchSession(open_pages)
+        # Terminals of several worlds ask at the same time, each in its thread.
+        self._lock = Lock()
 
     def answer(
         self, request: WebRequest, state: WorldState
@@ -34,8 +43,7 @@ class PageInternet:
         # Two requests that differ are two calls: their answers are drawn apart.
         said = f"{state.seed} {state.clock_us} {request.url} ".encode() + request.body
         seed = int.from_bytes(blake2b(said, digest_size=8).digest())
-        self._session.read(state.values)
-        with self._session.turn(state, seed, host) as turn:
+        with self._lock, self._turn(state, seed, host) as turn:
             if host in SEARCH_HOSTS:
                 response = None if turn.offline else service_answer(turn, host, request)
             else:
@@ -51,7 +59,10 @@ class PageInternet:
 
     def hosts(self, state: WorldState) -> list[str]:
         """The hosts that answer."""
-        self._session.read(state.values)
-        with self._session.turn(state, 0, "") as turn:
+        with self._lock, self._turn(state, 0, "") as turn:
             named = sorted({host for index in turn.indexes for host in index.hosts()})
         return [*named, *(f"www.{host}" for host in named), *SEARCH_HOSTS]
+
+    def _turn(self, state: WorldState, seed: int, name: str) -> AbstractContextManager[SearchTurn]:
+        self._session.read(state.values)
+        return self._session.turn(state, seed, name)

@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.shell.network_door import NetworkDoor
 
 HELPER = "/proc/self/exe"
 """The command of ours that functions call. An agent sees an unreadable file of this name."""
@@ -96,6 +99,8 @@ class CommandCall:
     """The embedded shell's own command: for arguments the override does not care about."""
     seconds_left: Callable[[], float] = lambda: 30.0
     """Host time until the command is to be given up; 0 or less once the turn is being stopped."""
+    network: NetworkDoor | None = None
+    """The internet of the world, if it has one."""
     depth: int = 0
     """How many commands wait for this one's end."""
     streams: Streams | None = None

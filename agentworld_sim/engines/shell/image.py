@@ -14,7 +14,13 @@ from bashkit import FileSystem
 from agentworld_sim.engines.shell._command import HELPER, IMAGINE
 from agentworld_sim.engines.shell.file_times import set_times
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, PACKAGES, Package
+from agentworld_sim.engines.shell.programs import (
+    CLIENT_NAMES,
+    COMMAND_NAMES,
+    DATA,
+    Package,
+    packages_of,
+)
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
 
 _OTHER_MODES = {
@@ -50,7 +56,7 @@ def _contents(machine: Machine) -> dict[str, bytes]:
         " ip6-loopback\nff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n",
         "/etc/passwd": passwd,
         "/etc/shadow": "".join(f"{user}:*:19980:0:99999:7:::\n" for user in users),
-        "/var/lib/dpkg/status": "\n".join(map(_status_text, PACKAGES)),
+        "/var/lib/dpkg/status": "\n".join(map(_status_text, packages_of(machine))),
     }
     return {**found, **{path: text.encode() for path, text in texts.items()}}
 
@@ -76,19 +82,22 @@ INSTALLED_US = 1_726_315_200_000_000
 
 
 @lru_cache(maxsize=8)
-def system_mounts(imagined: frozenset[str] = frozenset()) -> Mapping[str, FileSystem]:
+def system_mounts(
+    imagined: frozenset[str] = frozenset(), *, has_internet: bool = False
+) -> Mapping[str, FileSystem]:
     """File systems by mount point, to be mounted read-only. All worlds share them.
 
     Those in `imagined` look installed although the shell does not have them.
     """
     fs = _empty()
-    for name in COMMAND_NAMES:
+    names = (*COMMAND_NAMES, *CLIENT_NAMES * has_internet)
+    for name in names:
         fs.write_file(f"/{name}", _program(name))
         fs.chmod(f"/{name}", 0o755)
     for name in imagined:
         fs.write_file(f"/{name}", _stand_in(name))
         fs.chmod(f"/{name}", 0o755)
-    set_times(fs, {INSTALLED_US: ["/", *(f"/{name}" for name in (*COMMAND_NAMES, *imagined))]})
+    set_times(fs, {INSTALLED_US: ["/", *(f"/{name}" for name in (*names, *imagined))]})
     return {"/usr/bin": fs} | {folder: _library() for folder in _LIBRARIES}
 
 

@@ -58,6 +58,7 @@ from agentworld_sim.engines.shell.live_commands import (
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.network_door import NetworkDoor
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.script_execution import GRACE_S, Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
@@ -104,13 +105,13 @@ class LiveMachine:
         unknown: UnknownCommands | None = None,
     ) -> None:
         """`unknown` answers commands that the shell does not have; without it they are not found."""
-        self.machine = machine
+        self.machine, self._commands = machine, commands
         self.limits = limits or ShellLimits()
-        self._commands = commands
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         imagined = frozenset[str]() if unknown is None else unknown.names.programs
-        self._mounts = {**system_mounts(imagined), **self._volatile.mounts}
+        own = self._volatile.mounts
+        self._mounts = {**system_mounts(imagined, has_internet=machine.has_internet), **own}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)
@@ -121,6 +122,7 @@ class LiveMachine:
         }
         self.unknown = unknown
         """Those of the world that it works for."""
+        self.network: NetworkDoor | None = None
         self._script = ""
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
@@ -404,6 +406,7 @@ class LiveMachine:
             seconds_left=self._seconds_left,
             depth=self._depth,
             streams=streams,
+            network=self.network,
         )
 
     def _native(

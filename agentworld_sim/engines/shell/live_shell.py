@@ -28,7 +28,7 @@ from agentworld_sim.engines.shell.live_machine import (
     LiveMachine,
     environment,
 )
-from agentworld_sim.engines.shell.programs import MISSING
+from agentworld_sim.engines.shell.programs import missing_on
 from agentworld_sim.engines.shell.script_analysis import chains, file_effects, is_simple
 from agentworld_sim.engines.shell.script_execution import Execution, ScriptResult
 from agentworld_sim.engines.shell.session import (
@@ -209,7 +209,7 @@ class LiveShell(LiveMachine):
 
     def _choose_streams(self, script: str) -> None:
         """Takes an interpreter in which programs of the extra read and write as they go, if they can in `script`."""
-        if not PROGRAMS.keys() & self._commands.keys():
+        if not (PROGRAMS.keys() & self._commands.keys() or self.machine.has_internet):
             return
         analysis = None
         with suppress(BashError):
@@ -352,7 +352,8 @@ class LiveShell(LiveMachine):
             listed = self._bash.execute_sync("trap - EXIT; declare -F").stdout
             return {line.rpartition(" ")[2] for line in listed.splitlines()}
 
-        absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
+        missing = missing_on(self.machine)
+        absent = missing if self.unknown is None else self.unknown.absent_in(script)
         self._shims = shims_for(script, own_functions, chance=chance, absent=absent)
         if self._shims.functions:
             self._bash.execute_sync(f"trap - EXIT; {self._shims.functions}")

@@ -41,6 +41,8 @@ class Machine:
     """Extra environment variables of a fresh shell."""
     allowed_directories: tuple[str, ...] = ()
     """Where the tools of the filesystem server may work; without any, in `workdir` and everywhere."""
+    has_internet: bool = False
+    """Whether hosts can be reached, and `curl` and `wget` are installed."""
 
 
 @dataclass(frozen=True, slots=True)

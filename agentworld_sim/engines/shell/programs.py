@@ -10,6 +10,7 @@ from pathlib import Path
 from posixpath import relpath
 
 from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.types.files import normal_path
 
 DATA = Path(__file__).with_name("data")
@@ -43,7 +44,8 @@ class Package:
     gnu_year: str
     """Copyright year of the GNU notice under the banner; empty for none."""
     needs: tuple[str, ...] = ()
-    """Modules of Python that compute its commands, from the extra `machine`."""
+    """Modules of Python that compute its commands, from the extra `machine`; or `internet`: it is on machines that
+    have one."""
 
     @classmethod
     def from_control(cls, stanza: str) -> Package:
@@ -65,13 +67,35 @@ class Package:
 
 _STANZAS = (DATA / "packages.control").read_text("utf-8").strip().split("\n\n")
 
+_PACKAGES = [Package.from_control(stanza) for stanza in _STANZAS]
+_CLIENTS = tuple(package for package in _PACKAGES if "internet" in package.needs)
+
 PACKAGES = tuple(
-    package for package in map(Package.from_control, _STANZAS) if all(map(find_spec, package.needs))
+    package
+    for package in _PACKAGES
+    if package not in _CLIENTS and all(map(find_spec, package.needs))
 )
+"""Those of a machine without internet."""
 
-PACKAGE_OF_COMMAND = {command: package for package in PACKAGES for command in package.commands}
+PACKAGE_OF_COMMAND = {
+    command: package for package in (*PACKAGES, *_CLIENTS) for command in package.commands
+}
 
-COMMAND_NAMES = tuple(sorted(PACKAGE_OF_COMMAND))
+CLIENT_NAMES = tuple(command for package in _CLIENTS for command in package.commands)
+"""The commands that are on machines with internet."""
+
+COMMAND_NAMES = tuple(sorted(PACKAGE_OF_COMMAND.keys() - CLIENT_NAMES))
+
+
+def packages_of(machine: Machine) -> tuple[Package, ...]:
+    """What is installed on a machine, by name."""
+    return tuple(sorted((*PACKAGES, *_CLIENTS * machine.has_internet), key=lambda one: one.name))
+
+
+def missing_on(machine: Machine) -> frozenset[str]:
+    """What the embedded shell has and a machine has not."""
+    return MISSING.difference(CLIENT_NAMES * machine.has_internet)
+
 
 UNINSTALLED = frozenset((DATA / "uninstalled_programs.txt").read_text("utf-8").split()) - set(
     COMMAND_NAMES

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from agentworld_sim.engines.shell.command_question import CommandQuestion
-from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS
+from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS, commands_of
 from agentworld_sim.engines.shell.file_operations import CommandAnswer
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.network_door import NetworkDoor
 from agentworld_sim.engines.shell.script_analysis import is_simple
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.turn import ShellTurn
@@ -24,6 +25,7 @@ from agentworld_sim.engines.shell.unknown_commands import (
     UnansweredQuestion,
     UnknownCommands,
 )
+from agentworld_sim.engines.web.requests import Internet
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
 from agentworld_sim.ports import Answer, ImaginedValue, Imaginer, StepContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
@@ -74,9 +76,9 @@ def is_quick(call: ToolCall, tool: ToolSpec) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _names_of(ranked: tuple[tuple[str, Route], ...]) -> CommandNames:
+def _names_of(ranked: tuple[tuple[str, Route], ...], machine: Machine) -> CommandNames:
     # Sorting hundreds of commands takes a millisecond, and most worlds have the same routes.
-    return CommandNames(Routes(dict(ranked)))
+    return CommandNames(Routes(dict(ranked)), machine)
 
 
 class ShellEngine:
@@ -92,6 +94,7 @@ class ShellEngine:
         *,
         imaginer: Imaginer | None = None,
         routes: Mapping[str, Route] | None = None,
+        internet: Callable[[], Internet | None] | None = None,
     ) -> None:
         """
         Args:
@@ -102,10 +105,12 @@ class ShellEngine:
             routes: Command name or glob pattern to who answers it. An exact name counts first,
                 then the first pattern that fits. Without an imaginer, what no route names is
                 computed, and what one sends to it is refused aloud.
+            internet: Makes that of a machine that has one, when a command first asks a host.
         """
         self.machine = machine or Machine()
         self.limits = limits or ShellLimits()
         self._imaginer = imaginer
+        self.internet = internet and cache(internet)
         # In their order, which is their rank.
         ranked = tuple((routes or {}).items())
         Routes(dict(ranked))
@@ -116,7 +121,7 @@ class ShellEngine:
             and "*" not in (routes or {})
         ):
             ranked = (*ranked, ("*", "compute"))
-        self._names = _names_of(ranked) if imaginer is not None or ranked else None
+        self._names = _names_of(ranked, self.machine) if imaginer is not None or ranked else None
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         return bind_to(tool, self.name)
@@ -138,7 +143,9 @@ class ShellEngine:
         self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None
     ) -> LiveShell:
         """A machine in a state. Blocking."""
-        live = LiveShell(self.machine, COMMANDS, limits=self.limits, unknown=unknown)
+        live = LiveShell(
+            self.machine, commands_of(self.machine), limits=self.limits, unknown=unknown
+        )
         live.materialise(state.files, blobs)
         return live
 
@@ -350,6 +357,9 @@ class ShellEngineSession:
         )
         live.obey(Conditions.of(context.state.values))
         live.start_turn(context.state.clock_us, context.seed)
+        internet = self._engine.internet
+        network = internet and NetworkDoor(internet, context.state, live.files.clock)
+        live.network = network
         observation: Observation = resolve_function(known.operation)(turn, arguments)
         if known.output_schema is not None and tool.output_schema is None:
             # An older release of the same server answers with text alone.
@@ -357,7 +367,8 @@ class ShellEngineSession:
         files = live.collect(context.blobs)
         clock_us = live.files.clock.now_us() + TURN_US
         sessions = self._keep(turn, context.blobs)
-        return Answer(observation, StateChange(clock_us=clock_us, files=files, sessions=sessions))
+        change = StateChange(clock_us=clock_us, files=files, sessions=sessions)
+        return Answer(observation, change if network is None else network.change.then(change))
 
     def _keep(self, turn: ShellTurn, blobs: Blobs) -> Mapping[str, BlobId]:
         changed: dict[str, BlobId] = {}

@@ -35,14 +35,15 @@ from agentworld_sim.engines.shell.file_operations import (
     plan_of,
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles
-from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.programs import (
+    CLIENT_NAMES,
     COMMAND_NAMES,
-    MISSING,
     PROGRAM_FOLDERS,
     UNINSTALLED,
     Program,
     in_path,
+    missing_on,
     names_of,
     only_looks,
     program_at,
@@ -129,9 +130,11 @@ def _embedded_names() -> frozenset[str]:
 class CommandNames:
     """Which commands are computed and which are not: the same for all worlds of an engine."""
 
-    def __init__(self, routes: Routes) -> None:
+    def __init__(self, routes: Routes, machine: Machine) -> None:
         self.routes = routes
-        self.programs = frozenset(name for name in UNINSTALLED if routes.of(name) != "compute")
+        missing = missing_on(machine)
+        uninstalled = UNINSTALLED.difference(CLIENT_NAMES * machine.has_internet)
+        self.programs = frozenset(name for name in uninstalled if routes.of(name) != "compute")
         """What looks installed: a file in `/usr/bin` that is imagined."""
         plain = {name for name in (*_embedded_names(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
         mine = {name for name in plain if "/" not in name and name not in BUILTINS}
@@ -139,12 +142,12 @@ class CommandNames:
             name
             for name in mine
             if routes.of(name) in ("imagine", "refuse")
-            or (name in MISSING and routes.of(name) is None)
+            or (name in missing and routes.of(name) is None)
         )
         """What the shell has and does not answer."""
-        self.absent = MISSING - self.programs
+        self.absent = missing - self.programs
         """What is not there for those who ask, though the embedded shell has it."""
-        self._known = (mine - MISSING) | frozenset(BUILTINS) | self.programs
+        self._known = (mine - missing) | frozenset(BUILTINS) | self.programs
         self.simple = not self.overridden & SIMPLE_COMMANDS
         """Whether the scripts that are run without care can be."""
 

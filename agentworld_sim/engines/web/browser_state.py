@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
-from agentworld_sim.engines.web.requests import normal_url, status_text
+from agentworld_sim.engines.web.requests import WebRequest, WebResponse, normal_url
 
 ROOT = "browser/"
 SITE = "page/"
@@ -37,9 +37,14 @@ class WebPage:
     """The text after the status, where it is not the usual one."""
 
     @property
+    def response(self) -> WebResponse:
+        """The response that brings the page."""
+        return WebResponse(self.status, self.html.encode(), reason=self.reason)
+
+    @property
     def status_text(self) -> str:
         """The text after the status."""
-        return status_text(self.status) if self.reason is None else self.reason
+        return self.response.status_text
 
 
 BLANK_PAGE = WebPage(BLANK, 200, "")
@@ -255,12 +260,17 @@ class BrowserState:
 
 
 def pages_in(changes: Mapping[str, Any]) -> list[WebPage]:
-    """The pages that the browser came to, among what a turn changed."""
-    return [
-        WebPage(**value)
-        for key, value in changes.items()
-        if key.startswith(f"{ROOT}tab/") and "/visit/" in key and value is not None
-    ]
+    """The pages that the browser came to, among what a turn changed; else those that were imagined without it."""
+    held = {key: value for key, value in changes.items() if value is not None}
+    visits = [key for key in held if key.startswith(f"{ROOT}tab/") and "/visit/" in key]
+    imagined = [key for key in held if key.startswith(ROOT + IMAGINED)]
+    return [WebPage(**held[key]) for key in visits or imagined]
+
+
+def kept_response(request: WebRequest, values: Mapping[str, Any]) -> WebResponse | None:
+    """The page that was imagined before at the URL of a request; `None` where there is none."""
+    kept = BrowserState(values).imagined_page(request.url) if request.method == "GET" else None
+    return kept and kept.response
 
 
 def gives_pages(values: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from agentworld_sim.engines.web.requests import WebRequest, WebResponse
 
 Cookie = Mapping[str, Any]
-"""`name`, `value`, `domain`, `path`; `host_only`, `secure`; `expires_us`, where it ends at a time."""
+"""`name`, `value`, `domain`, `path`; `host_only`, `secure`; `http_only` where no script may read it; `expires_us`, where it ends at a time."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _LONGEST = 4096
@@ -94,6 +94,8 @@ def _read(line: str, request: WebRequest, clock_us: int) -> Cookie | None:
         "host_only": not domain,
         "secure": "secure" in said,
     }
+    if "httponly" in said:
+        cookie["http_only"] = True
     expires_us = _expiry_us(said, clock_us)
     return cookie if expires_us is None else {**cookie, "expires_us": expires_us}
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentworld_sim.engines.web.browser_turn import TURN_US
-from agentworld_sim.engines.web.requests import Internet, WebRequest, WebResponse
+from agentworld_sim.engines.web.requests import WebRequest, WebResponse
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.turns import Observation
@@ -39,12 +39,10 @@ def response_of(structured: Mapping[str, Any]) -> WebResponse:
 
 
 def http_answer(
-    internet: Internet | None, state: WorldState, arguments: Mapping[str, Any]
+    request: WebRequest, found: tuple[WebResponse, StateChange] | None, state: WorldState
 ) -> Answer:
-    """What a call of the tool answers."""
-    request = request_of(arguments)
+    """What a call of the tool answers where its request was answered with `found`."""
     change = StateChange(clock_us=state.clock_us + TURN_US)
-    found = internet.answer(request, state) if internet is not None else None
     if found is None:
         told = f"Could not resolve host: {urlsplit(request.url).hostname}"
         return Answer(Observation(text=told, is_error=True), change)

@@ -161,6 +161,22 @@ class PageLoader:
                 request = WebRequest(target, method)
         raise LoadFailed("net::ERR_TOO_MANY_REDIRECTS")
 
+    def answer(self, request: WebRequest) -> tuple[WebResponse, StateChange] | None:
+        """What comes of one request that no tab makes: from a site, else the page that is imagined; `None` where none is.
+
+        Raises:
+            PageNeeded: a model has to be asked.
+        """
+        found = None if self._internet is None else self._internet.answer(request, self._state)
+        if found is not None or self.imagined is None:
+            return found
+        try:
+            page = self._from_elsewhere(request)
+        except LoadFailed:
+            return None
+        change = StateChange(clock_us=self._state.clock_us, values=self._browser.changes)
+        return page.response, change
+
     def sheet(self, url: str) -> str | None:
         """The text of a style sheet, asked for once more: it is no event of the page."""
         if self._internet is None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserState, WebPage
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
-from agentworld_sim.engines.web.http_turn import http_answer
+from agentworld_sim.engines.web.http_turn import http_answer, request_of
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
@@ -108,8 +108,6 @@ class WebSession:
             raise EngineFailure(
                 f"the browser was given {context.tool.name!r}, which it cannot answer"
             )
-        if found.toolkit == "http":
-            return http_answer(self._internet, context.state, context.call.arguments)
         try:
             return self._compute(found, context, None)
         except PageNeeded as needed:
@@ -150,6 +148,10 @@ class WebSession:
         # Given back with the answer: what a failed call did to these pages is not kept.
         read, self._read = self._read, {}
         loader = PageLoader(browser, state, self._internet, page_for if self._imaginer else None)
+        arguments = arguments_of(context.tool.binds_to, context.call.arguments)
+        if found.toolkit == "http":
+            request = request_of(arguments)
+            return http_answer(request, loader.answer(request), state)
         files = WorldFiles(state, context.blobs, {})
         dialect = _DIALECTS.get(found.toolkit)
         turn = BrowserTurn(
@@ -161,7 +163,6 @@ class WebSession:
             read,
             distilled=dialect is None or dialect.is_newer,
         )
-        arguments = arguments_of(context.tool.binds_to, context.call.arguments)
         if dialect is None:
             answer = LangChainCall(turn).answer(found.name, arguments)
         else:

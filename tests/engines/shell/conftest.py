@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_shell import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell.machine import Machine
@@ -25,7 +25,7 @@ class MachineShell:
 
     def __init__(self, machine: Machine, *, seed: int = SEED, clock_us: int = CLOCK_US) -> None:
         self.blobs = MemoryBlobs()
-        self.live = LiveShell(machine, COMMANDS)
+        self.live = LiveShell(machine, commands_of(machine))
         self.live.materialise(base_tree(machine, clock_us, self.blobs), self.blobs)
         self.session = ShellSession()
         self.seed = seed

@@ -133,9 +133,7 @@ def test_what_the_embedded_shell_has_and_the_machine_has_not_is_missing(
     assert machine_shell.fails("type curl") == ("bash: line 1: type: curl: not found\n", 1)
 
 
-@pytest.mark.parametrize(
-    "name", ["git", "node", "docker", "pip", "bc", "tput", "dpkg", "help"]
-)
+@pytest.mark.parametrize("name", ["git", "node", "docker", "pip", "bc", "tput", "dpkg", "help"])
 def test_a_command_nobody_has_gets_no_advice(machine_shell: MachineShell, name: str) -> None:
     assert machine_shell.fails(name) == (f"bash: line 1: {name}: command not found\n", 127)
 

@@ -38,7 +38,11 @@ def kit(call: CommandCall) -> CommandResult:
 def with_commands(commands: Mapping[str, Command]) -> Generator[None]:
     """Every machine brought up here has some commands more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shell_engine, "COMMANDS", {**COMMANDS, **commands})
+
+        def all_of(machine: Machine) -> Mapping[str, Command]:
+            return {**COMMANDS, **commands}
+
+        patch.setattr(shell_engine, "commands_of", all_of)
         yield
 
 

@@ -20,7 +20,8 @@ from agentworld_sim.engines.shell.bash_shims import (
     RECURSIVE_GREP,
 )
 from agentworld_sim.engines.shell.image import PROGRAM_START
-from agentworld_sim.engines.shell.programs import MISSING, PACKAGE_OF_COMMAND
+from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.programs import CLIENT_NAMES, MISSING, PACKAGE_OF_COMMAND
 
 _MODULES: Mapping[str, str] = {
     "apt": "apt",
@@ -86,6 +87,14 @@ COMMANDS: Mapping[str, Command] = {
     name: late_command(*place) for name, place in {**FUNCTIONS, **_INSTALLED}.items()
 }
 
+_CLIENTS: Mapping[str, Command] = {name: late_command(name, name) for name in CLIENT_NAMES}
+
+
+def commands_of(machine: Machine) -> Mapping[str, Command]:
+    """The commands that are written here, and are on a machine."""
+    return {**COMMANDS, **_CLIENTS} if machine.has_internet else COMMANDS
+
+
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
 IN_ORDER = frozenset(_IN_ORDER.split())
 """Commands whose messages and output keep their order when both go the same way.
@@ -94,7 +103,7 @@ bashkit would put all output before all messages. None of these reads standard i
 run anything else while one waits.
 """
 
-READERS = frozenset({*PROGRAMS, "timeout"})
+READERS = frozenset({*PROGRAMS, *CLIENT_NAMES, "timeout"})
 """Commands that may read and write bytes as they go."""
 
 _RUNS_SCRIPTS = frozenset(". alias bash eval exec make sh source trap".split())

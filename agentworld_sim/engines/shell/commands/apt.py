@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._tool import with_help
-from agentworld_sim.engines.shell.programs import PACKAGES, version_text
+from agentworld_sim.engines.shell.programs import packages_of, version_text
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 
@@ -38,7 +38,7 @@ def apt(call: CommandCall) -> CommandResult:
     action, *names = words
     if action == "update":
         return _update(warning)
-    versions = {package.name: package.version for package in PACKAGES}
+    versions = {package.name: package.version for package in packages_of(call.machine)}
     if action == "list" and name == "apt":
         lines = "".join(
             f"{name}/now {version} amd64 [installed,local]\n"

@@ -13,7 +13,7 @@ from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quote_word
-from agentworld_sim.engines.shell.programs import MISSING, version_text
+from agentworld_sim.engines.shell.programs import missing_on, version_text
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -107,7 +107,7 @@ def _sort(call: CommandCall) -> CommandResult:
 
 
 def _compgen(call: CommandCall) -> CommandResult:
-    hidden = {*MISSING, HELPER, PROGRAM_START}
+    hidden = {*missing_on(call.machine), HELPER, PROGRAM_START}
     if "function" in call.argv:
         hidden |= set(call.argv[len(call.argv) - list(call.argv)[::-1].index("--") :])
     lines = dict.fromkeys((call.stdin or "").splitlines())
