@@ -87,7 +87,7 @@ async def test_a_program_is_a_command_as_any(tmp_path: Path, script: str, expect
         world.add_tools([ToolSpec(name="run", binds_to="shell/run")])
         turn = await world.step(ToolCall("run", {"command": script}))
         assert turn.observation.structured["stdout"] == expected
-        assert turn.provenance == "computed"
+        assert turn.observation.provenance == "computed"
         assert list(tmp_path.iterdir()) == []
 
 
