@@ -16,6 +16,7 @@ MODULES = (
     "search",
     "relational",
     "web",
+    "machine",
     "graphs",
     "pytest_suite",
     "replays",

@@ -124,8 +124,8 @@ class Engine:
             assert isinstance(start, wasmtime.Func)
             for address, data in patches.items():
                 memory.write(store, data, address)
-            buffer: Callable[[wasmtime.Store], Any] = memory.get_buffer_ptr
-            program.view = lambda: memoryview(buffer(store)).cast("B")
+            held: Any = memory
+            program.view = lambda: memoryview(held.get_buffer_ptr(store)).cast("B")
             start(store)
         except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
             if self._ended is not None:
