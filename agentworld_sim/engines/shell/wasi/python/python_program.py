@@ -17,6 +17,7 @@ from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account, groups_of
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.wasi.process import run_process
 from agentworld_sim.engines.shell.wasi.python.library import FOLDER, frozen_modules, guest_code
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
@@ -124,7 +125,8 @@ def _run_alone(program: str, text: str) -> str:
     """What a program prints that runs in no world."""
     from agentworld_sim.engines.shell.image import system_mounts
 
-    files = LiveFiles(system_mounts())
+    # Inside a callback of an interpreter, which blocks others on its thread.
+    files = LiveFiles(call_deep(system_mounts))
     files.mkdir("/usr/bin", parents=True)
     files.mkdir(FOLDER, parents=True)
     argv = ["-I", "-S", "-c", program]

@@ -22,20 +22,8 @@ class DirEntry:
     def __init__(self, entry):
         self._entry, self.name, self.path = entry, entry.name, entry.path
 
-    def is_dir(self, *, follow_symlinks=True):
-        return self._entry.is_dir(follow_symlinks=follow_symlinks)
-
-    def is_file(self, *, follow_symlinks=True):
-        return self._entry.is_file(follow_symlinks=follow_symlinks)
-
-    def is_symlink(self):
-        return self._entry.is_symlink()
-
-    def is_junction(self):
-        return False
-
-    def inode(self):
-        return self._entry.inode()
+    def __getattr__(self, name):
+        return getattr(self._entry, name)
 
     def stat(self, *, follow_symlinks=True):
         return _true_status(self._entry.stat(follow_symlinks=follow_symlinks))
