@@ -12,14 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.shell.network_door import NetworkDoor
+from agentworld_sim.engines.shell.network_door import NetworkDoor
 
 HELPER = "/proc/self/exe"
 """The command of ours that functions call. An agent sees an unreadable file of this name."""

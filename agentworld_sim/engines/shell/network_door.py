@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from agentworld_sim.engines.shell.file_times import TurnClock
-from agentworld_sim.engines.web.browser_state import kept_response
-from agentworld_sim.engines.web.requests import Internet, WebRequest, WebResponse
 from agentworld_sim.types.state import StateChange, WorldState
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.web.requests import Internet, WebRequest, WebResponse
 
 REQUEST_US = 40_000
 """How long a request takes on the world's clock, in microseconds."""
@@ -38,6 +40,9 @@ class NetworkDoor:
         Raises:
             DeadlinePassed: the running tool gives up before there is one.
         """
+        # Imported late: most shells ask for nothing.
+        from agentworld_sim.engines.web.browser_state import kept_response
+
         self._clock.sleep(REQUEST_US)
         state = replace(self._state.after(self.change), clock_us=self._clock.now_us())
         is_head = request.method == "HEAD"

@@ -88,8 +88,8 @@ COMMAND_NAMES = tuple(sorted(PACKAGE_OF_COMMAND.keys() - CLIENT_NAMES))
 
 
 def packages_of(machine: Machine) -> tuple[Package, ...]:
-    """What is installed on a machine, by name."""
-    return tuple(sorted((*PACKAGES, *_CLIENTS * machine.has_internet), key=lambda one: one.name))
+    """What is installed on a machine."""
+    return PACKAGES + _CLIENTS * machine.has_internet
 
 
 def missing_on(machine: Machine) -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentworld_sim.engines.shell.command_question import CommandQuestion
 from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS, commands_of
@@ -25,7 +25,6 @@ from agentworld_sim.engines.shell.unknown_commands import (
     UnansweredQuestion,
     UnknownCommands,
 )
-from agentworld_sim.engines.web.requests import Internet
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
 from agentworld_sim.ports import Answer, ImaginedValue, Imaginer, StepContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
@@ -36,6 +35,9 @@ from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.web.requests import Internet
 
 THREADS = 64
 """Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""
