@@ -73,7 +73,11 @@ class PageView:
         """The element in focus: the body if no other is."""
         if self.live.focus is not None:
             element = self.document.elements[self.live.focus]
-            return element if self.accessibility.styles.of[element.index].rendered else self.document.body
+            return (
+                element
+                if self.accessibility.styles.of[element.index].rendered
+                else self.document.body
+            )
         for element in self._autofocus:
             if self.is_visible(element) and not self.is_disabled(element):
                 return element
