@@ -1,9 +1,10 @@
-"""BrowserGym's own trees of pages, asked in an environment that has `browsergym-core`.
+"""BrowserGym's own trees and observations, asked in an environment that has `browsergym-core`.
 
-python oracle.py CHROMIUM PAGES.json OUT.json    PAGES: {name: {html, sheets: {url: text}} or {url, before}}
+python oracle.py CHROMIUM ASKED.json OUT.json
 
-Of a page that is given by its URL, its programs run, then `before`; the answer has the tree of the document that they
-left, too. Chromium should be of the generation that `browsergym-core` pins through Playwright (125).
+ASKED has, by name, pages of three kinds: `{html, sheets}`; `{url, before}`, whose programs run, and then `before`; and
+`{pages, actions}`, where BrowserGym's environment does one action after the other. Chromium is to be of the generation
+that `browsergym-core` pins through Playwright 1.44 (125): newer ones write more.
 """
 
 from __future__ import annotations
@@ -13,13 +14,45 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import playwright.sync_api as playwright
+import browsergym.core.env as gym
+from browsergym.core.action import functions
+from browsergym.core.action.highlevel import HighLevelActionSet
 from browsergym.core.observation import _post_extract, _pre_extract, extract_merged_axtree
+from browsergym.core.task import OpenEndedTask
 from browsergym.utils.obs import flatten_axtree_to_str
 
 HOME = "http://page.test/"
-LIVE = Path(__file__).parents[1].joinpath("snapshots", "oracle.mjs").read_text(encoding="utf-8")
-STATE = LIVE[LIVE.index("() => {\n  const all") : LIVE.index("\n};\n", LIVE.index("const liveState")) + 2]
+ORACLE = Path(__file__).parents[1].joinpath("snapshots", "oracle.mjs").read_text(encoding="utf-8")
+LIVE_STATE = ORACLE.split("const liveState = ")[1].split("\n};\n")[0] + "\n}"
+OWN = [functions.check, functions.uncheck, functions.keyboard_press, functions.keyboard_type]
+
+
+class NoChat:
+    """Stands in for the window of BrowserGym's chat, which needs a Chromium of its own."""
+
+    def __init__(self, **options: Any) -> None:
+        self.messages: list[Any] = []
+        self.recording_start_time = 0
+
+    def add_message(self, role: str, msg: str) -> None:
+        self.messages.append({"role": role, "timestamp": 0, "message": msg})
+
+    def close(self) -> None:
+        pass
+
+
+def answers(pages: dict[str, str]) -> Any:
+    def answer(route: Any) -> None:
+        url: str = route.request.url
+        if url in pages:
+            kind = "text/css" if url.endswith(".css") else "text/html; charset=utf-8"
+            route.fulfill(body=pages[url], content_type=kind)
+        elif url.startswith(HOME):
+            route.fulfill(status=404, body="")
+        else:
+            route.abort("namenotresolved")
+
+    return answer
 
 
 def tree_of(page: Any) -> str:
@@ -29,44 +62,70 @@ def tree_of(page: Any) -> str:
     return flatten_axtree_to_str(tree)
 
 
-def main(chromium: str, pages: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with playwright.sync_playwright() as real:
-        real.selectors.set_test_id_attribute("bid")
-        browser = real.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        found["browser"] = browser.version
-        for name, one in pages.items():
-            context = browser.new_context(
-                viewport={"width": 1280, "height": 720}, java_script_enabled=True
-            )
-            page = context.new_page()
-            page.set_default_timeout(5000)
-            if "url" in one:
-                page.goto(one["url"])
-                page.evaluate(one["before"])
-                page.wait_for_timeout(200)
-                live = page.evaluate(STATE)
-                found[name] = {"html": page.content(), "live": live, "tree": tree_of(page)}
-            else:
-                page.route("**/*", answers(one))
-                page.goto(HOME)
-                found[name] = {"tree": tree_of(page)}
-            context.close()
-        browser.close()
+def one_page(browser: Any, one: Any) -> dict[str, Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    page.set_default_timeout(5000)
+    if "url" in one:
+        page.goto(one["url"])
+        page.evaluate(one["before"])
+        page.wait_for_timeout(200)
+        found = {"live": page.evaluate(LIVE_STATE), "html": page.content(), "tree": tree_of(page)}
+    else:
+        sheets = {HOME + name: text for name, text in one["sheets"].items()}
+        page.route("**/*", answers({HOME: one["html"], **sheets}))
+        page.goto(HOME)
+        found = {"tree": tree_of(page)}
+    context.close()
     return found
 
 
-def answers(one: Any) -> Any:
-    def answer(route: Any) -> None:
-        url = route.request.url
-        if url == HOME:
-            route.fulfill(body=one["html"], content_type="text/html; charset=utf-8")
-        elif (sheet := one["sheets"].get(url.removeprefix(HOME))) is not None:
-            route.fulfill(body=sheet, content_type="text/css")
-        else:
-            route.fulfill(status=404, body="")
+def observations(chromium: str, one: Any) -> list[dict[str, Any]]:
+    actions = HighLevelActionSet(
+        ["chat", "infeas", "bid", "nav", "tab", "custom"], custom_actions=OWN, demo_mode="off"
+    )
+    env = gym.BrowserEnv(
+        OpenEndedTask,
+        {"start_url": "about:blank", "goal": ""},
+        pw_chromium_kwargs={"executable_path": chromium},
+        action_mapping=actions.to_python_code,
+    )
+    env.reset(seed=1)
+    env.context.route("**/*", answers(one["pages"]))
+    found: list[dict[str, Any]] = []
+    for action in one["actions"]:
+        seen = env.step(action)[0]
+        found.append(
+            {
+                "axtree_txt": flatten_axtree_to_str(seen["axtree_object"]),
+                "active_page_index": [int(seen["active_page_index"][0])],
+                **{
+                    name: seen[name]
+                    for name in (
+                        "focused_element_bid",
+                        "url",
+                        "open_pages_urls",
+                        "open_pages_titles",
+                        "last_action",
+                        "last_action_error",
+                    )
+                },
+            }
+        )
+    env.close()
+    return found
 
-    return answer
+
+def main(chromium: str, asked: dict[str, Any]) -> dict[str, Any]:
+    gym.Chat = NoChat
+    real = gym._get_global_playwright()
+    real.selectors.set_test_id_attribute("bid")
+    browser = real.chromium.launch(executable_path=chromium)
+    found: dict[str, Any] = {"browser": browser.version}
+    for name, one in asked.items():
+        found[name] = observations(chromium, one) if "actions" in one else one_page(browser, one)
+    browser.close()
+    return found
 
 
 if __name__ == "__main__":

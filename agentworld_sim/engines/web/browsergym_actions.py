@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentworld_sim.engines.toolkits.answer import ANSWER
+from agentworld_sim.engines.web.browser_state import FAILED
 from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.browsergym_tree import BrowserGymTree
 from agentworld_sim.engines.web.document import Element, parse_document
 from agentworld_sim.engines.web.keyboard import BadKey, Keyboard
 from agentworld_sim.engines.web.page_loading import LoadFailed
+from agentworld_sim.engines.web.page_view import PageView
 from agentworld_sim.engines.web.playwright_answers import Dialect, PlaywrightError, preview
 from agentworld_sim.engines.web.playwright_elements import PlaywrightElements
 from agentworld_sim.engines.web.requests import WebRequest, normal_url
@@ -38,6 +40,13 @@ _ACTIONS = {
 """The actions, with the names of their arguments; those with a `?` may be left out."""
 _CALL = re.compile(r"#.*|([A-Za-z_]\w*)\s*\(")
 _OPENS_TAB = frozenset(["Control", "ControlOrMeta", "Meta", "Shift"])
+_SAID = {
+    "clear": ("Locator.fill", "Locator.clear"),
+    "check": ("Locator.set_checked", "Locator.check"),
+    "uncheck": ("Locator.set_checked", "Locator.uncheck"),
+    "dblclick": (" click action", " dblclick action"),
+}
+"""What actions call that which they do as others do it."""
 _LONGEST = 20_000
 """Characters of an action that are read."""
 _RETRIES = ("", "  -   waiting 20ms", "  -   waiting 100ms", "  -   waiting 100ms")
@@ -55,7 +64,8 @@ class PythonDialect(Dialect):
         owner, _, method = action.partition(".")
         named = re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", method)
         head = f"{kind}: {owner.capitalize()}.{named}: {what}\nCall log:\n"
-        return PlaywrightError(head + "".join(f"{line}\n" for line in log))
+        lines = [re.sub("^    - ", "  -   ", line) for line in log]
+        return PlaywrightError(head + "".join(f"{line}\n" for line in lines))
 
     def timeout(
         self, action: str, doing: str, waiting: str, reason: str, log: list[str]
@@ -104,7 +114,7 @@ class BrowserGymCall(PlaywrightElements):
     def answer(self, action: str) -> Answer:
         """What is observed after an action, as `obs` of BrowserGym: `axtree_txt`, `last_action_error`, …"""
         browser, tabs = self.turn.browser, len(self.turn.browser.tabs)
-        error = ""
+        error = doing = ""
         try:
             calls = calls_in(action)
             if not calls:
@@ -113,21 +123,25 @@ class BrowserGymCall(PlaywrightElements):
                 if name not in _ACTIONS:
                     raise PlaywrightError(f"NameError: Invalid action type '{name}'.")
             for name, given, named in calls:
+                doing = name
                 self._do(name, given, named)
         except PlaywrightError as failure:
-            error = str(failure)
+            error = str(failure).replace(*_SAID.get(doing, ("", "")))
         self.turn.front()
         if len(browser.tabs) > tabs:
             browser.current = len(browser.tabs) - 1
-        page = self.page()
-        tree = BrowserGymTree(page.tree)
+        url, view = self.page().page.url, self.page().tree
+        # Without a window, Chromium's own error page is empty.
+        view = PageView(parse_document("")) if url == FAILED else view
+        tree = BrowserGymTree(view)
+        pages = [browser.page(tab) for tab in browser.tabs]
         seen = {
             "axtree_txt": tree.text(),
-            "focused_element_bid": tree.bid_of(page.tree.focus),
-            "url": page.page.url,
-            "open_pages_urls": [browser.page(tab).url for tab in browser.tabs],
+            "focused_element_bid": tree.bid_of(view.focus),
+            "url": url,
+            "open_pages_urls": [page.url for page in pages],
             "open_pages_titles": [
-                parse_document(browser.page(tab).html).title for tab in browser.tabs
+                "" if page.url == FAILED else parse_document(page.html).title for page in pages
             ],
             "active_page_index": [browser.current],
             "last_action": action,
@@ -145,7 +159,7 @@ class BrowserGymCall(PlaywrightElements):
                 f"TypeError: {name}() got an unexpected keyword argument '{wrong}'"
             )
         if len(given) > len(names):
-            counted = f"takes {len(names)} positional arguments but {len(given)} were given"
+            counted = f"takes {len(names)} positional arguments but {len(given)} {'was' if len(given) == 1 else 'were'} given"
             raise PlaywrightError(f"TypeError: {name}() {counted}")
         if missing := [one for one in _ACTIONS[name] if one[-1] != "?" and one not in told]:
             lacks = f"missing {len(missing)} required positional argument: '{missing[0]}'"
@@ -185,7 +199,11 @@ class BrowserGymCall(PlaywrightElements):
             case "goto":
                 self._goto(told["url"])
             case "go_back" | "go_forward":
-                turn.move(turn.front(), 1 if name == "go_forward" else -1)
+                tab, before = turn.front(), turn.front().documents
+                turn.move(tab, 1 if name == "go_forward" else -1)
+                if tab.documents > before:
+                    # BrowserGym writes what was typed into the page, so Chromium does not keep it.
+                    self.page().live.values.clear()
             case "new_tab" | "tab_close":
                 browser.open_tab() if name == "new_tab" else browser.close_tab(turn.front())
                 turn.front()
@@ -268,7 +286,10 @@ class BrowserGymCall(PlaywrightElements):
         log = [f'navigating to "{url}", waiting until "load"']
         try:
             address = normal_url(url)
-            if address.partition(":")[0] not in ("http", "https", "about", "data"):
+            scheme, colon, _ = address.partition(":")
+            if not colon:
+                raise ValueError(url)
+            if scheme not in ("http", "https", "about", "data"):
                 raise LoadFailed("net::ERR_UNKNOWN_URL_SCHEME")
             self.turn.follow(self.turn.front(), Way(WebRequest(address)))
         except ValueError:

@@ -32,7 +32,7 @@ _BY_TAG = _pairs(
 _BY_ROLE = _pairs("cell:gridcell img:image none:generic presentation:generic document:generic")
 _BY_INPUT_TYPE = _pairs("color:ColorWell date:Date")
 _UNNAMED = _words(
-    "DescriptionList Figcaption LabelText Legend SvgRoot figure generic list listitem paragraph row rowgroup"
+    "DescriptionList Figcaption LabelText Legend SvgRoot figure list listitem paragraph row rowgroup"
 )
 """Roles that only `aria-label` names."""
 _TYPED = _words("ColorWell Date combobox searchbox textbox")
@@ -220,11 +220,12 @@ class BrowserGymTree:
 
     def _name_of(self, element: Element, role: str) -> str:
         is_button = element.tag == "input" and element.type in ("submit", "reset", "button")
-        if role in _UNNAMED or (is_button and not element.get("value").strip()):
+        is_plain = role == "generic" and "tabindex" not in element.attributes
+        if is_plain or role in _UNNAMED or (is_button and not element.get("value").strip()):
             return element.get("aria-label")
         if native := {"abbr": "title", "optgroup": "label"}.get(element.tag):
             return element.get(native)
-        if self._styles.of[element.index].aria_hidden:
+        if role == "generic" or self._styles.of[element.index].aria_hidden:
             return element.get("aria-label") or " ".join(element.text_content().split())
         return self._parts.names.name_of(element).text
 
