@@ -10,6 +10,7 @@ from agentworld_sim.engines.web.browser_state import BrowserState, WebPage
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
 from agentworld_sim.engines.web.browsergym_actions import BrowserGymCall
 from agentworld_sim.engines.web.http_turn import http_answer
+from agentworld_sim.engines.web.instructions_on_pages import with_instructions
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
@@ -171,4 +172,4 @@ class WebSession:
         else:
             answer = PlaywrightCall(turn, dialect).answer(found.name, arguments)
         self._read = read
-        return answer
+        return with_instructions(answer, state)
