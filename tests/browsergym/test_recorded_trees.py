@@ -11,6 +11,7 @@ import pytest
 
 from agentworld_sim import ToolCall, World
 from agentworld_sim.engines.web import WebEngine, WebRequest, WebResponse
+from agentworld_sim.engines.web.browsergym_actions import calls_in
 from agentworld_sim.toolkits import toolkit
 from agentworld_sim.types.state import StateChange, WorldState
 from tests.browsergym.record import ACTIONS, RECORDED, likeness
@@ -106,10 +107,36 @@ async def test_a_dialog_is_dismissed_and_a_program_is_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "action", ["click(" * 5000, "fill('7', '" + "x" * 100_000 + "')", "(" * 9999]
+    ("action", "error"),
+    [
+        ("tab_focus('1')", "Error: tab_focus: index: expected integer, got '1'"),
+        ("fill('7', 5)", "Error: fill: value: expected string, got 5"),
+        ("noop(1j)", "Error: noop: wait_ms: expected number, got 1j"),
+        ("goto('file:///etc/passwd')", "Error: Page.goto: net::ERR_UNKNOWN_URL_SCHEME at file:///"),
+        ("hop(1) noop()", "NameError: Invalid action type 'hop'."),
+    ],
+)
+async def test_wrong_arguments_are_refused_by_name(action: str, error: str) -> None:
+    assert (await observe(await gym_world(), action))["last_action_error"].startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("I'll click('7'), then\nfill('8', value=\"it's\") # hover('9')", ["click", "fill"]),
+        ("click(hover('7'))", ["hover"]),
+        ("select_option('1', ['a', \"b)\"])", ["select_option"]),
+        ('fill("7", """two\n"lines" """)', ["fill"]),
+        ("fill('7', f'{x}') click ( '8' )", ["click"]),
+    ],
+)
+def test_calls_are_found_in_what_an_agent_writes(text: str, calls: list[str]) -> None:
+    assert [name for name, _, _ in calls_in(text)] == calls
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["click(" * 5000, "f('" + "x" * 99_999, "a(" * 4999 + ")" * 4999, "a('" * 7000, "x" * 20_000],
 )
 async def test_an_action_without_end_is_an_error_at_once(action: str) -> None:
-    world = await gym_world()
-    assert (await observe(world, action))[
-        "last_action_error"
-    ] == "ValueError: Received an empty action."
+    assert (await observe(await gym_world(), action))["last_action_error"]

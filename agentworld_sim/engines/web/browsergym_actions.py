@@ -25,20 +25,29 @@ from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
 _ACTIONS = {
-    name: takes.replace(",", " ").split()
-    for name, _, takes in (
-        line.partition(":")
-        for line in (
-            "check:bid clear:bid click:bid,button?,modifiers? dblclick:bid,button?,modifiers? drag_and_drop:from_bid,to_bid"
-            " fill:bid,value,enable_autocomplete_menu? focus:bid go_back: go_forward: goto:url hover:bid keyboard_press:key"
-            " keyboard_type:text new_tab: noop:wait_ms? press:bid,key_comb report_infeasible:reason"
-            " scroll:delta_x,delta_y select_option:bid,options send_msg_to_user:text tab_close: tab_focus:index uncheck:bid"
-            " upload_file:bid,file"
-        ).split()
+    name: takes
+    for name, *takes in map(
+        str.split,
+        "check bid|clear bid|click bid button? modifiers?|dblclick bid button? modifiers?|drag_and_drop from_bid to_bid"
+        "|fill bid value enable_autocomplete_menu?|focus bid|go_back|go_forward|goto url|hover bid|keyboard_press key"
+        "|keyboard_type text|new_tab|noop wait_ms?|press bid key_comb|report_infeasible reason|scroll delta_x delta_y"
+        "|select_option bid options|send_msg_to_user text|tab_close|tab_focus index|uncheck bid"
+        "|upload_file bid file".split("|"),
     )
 }
 """The actions, with the names of their arguments; those with a `?` may be left out."""
-_CALL = re.compile(r"#.*|([A-Za-z_]\w*)\s*\(")
+_KINDS: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(("button", "key", "key_comb", "url", "value"), ("string", str)),
+    **dict.fromkeys(("file", "modifiers", "options"), ("string or list", (str, list, tuple))),
+    **dict.fromkeys(("delta_x", "delta_y", "wait_ms"), ("number", (int, float))),
+    "index": ("integer", int),
+}
+"""What arguments are, where Playwright looks."""
+_CALL = re.compile(
+    r"""#[^\n]*|\b([A-Za-z_]\w*+)\s*+(\((?:\"{3}.*?\"{3}|"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|[^"'()])*+\))""",
+    re.DOTALL,
+)
+"""A comment, or a name and what stands between its parentheses; arguments are literals, so no call is in a call."""
 _OPENS_TAB = frozenset(["Control", "ControlOrMeta", "Meta", "Shift"])
 _SAID = {
     "clear": ("Locator.fill", "Locator.clear"),
@@ -86,20 +95,17 @@ def calls_in(action: str) -> list[Call]:
     """The calls that a text holds, with their arguments; what stands between is passed over, and so are comments."""
     found: list[Call] = []
     action, place = action[:_LONGEST], 0
-    while begin := _CALL.search(action, place):
-        place = begin.end()
-        end = place
-        while begin[1] and (end := action.find(")", end) + 1):
+    while one := _CALL.search(action, place):
+        place = one.end()
+        if one[1]:
             try:
-                call = ast.parse(action[begin.start() : end], mode="eval").body
+                call = ast.parse(one[1] + one[2], mode="eval").body
                 assert isinstance(call, ast.Call)
-                given = [ast.literal_eval(one) for one in call.args]
-                named = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+                given = [ast.literal_eval(value) for value in call.args]
+                named = {str(part.arg): ast.literal_eval(part.value) for part in call.keywords}
+                found.append((one[1], given, named))
             except (SyntaxError, ValueError, MemoryError, RecursionError):
-                continue
-            found.append((begin[1], given, named))
-            place = end
-            break
+                place = one.start(2)
     return found
 
 
@@ -154,22 +160,26 @@ class BrowserGymCall(PlaywrightElements):
     def _do(self, name: str, given: Sequence[Any], named: dict[str, Any]) -> None:
         names = [one.rstrip("?") for one in _ACTIONS[name]]
         told = {**dict(zip(names, given, strict=False)), **named}
-        if wrong := next((one for one in named if one not in names), None):
-            raise PlaywrightError(
-                f"TypeError: {name}() got an unexpected keyword argument '{wrong}'"
-            )
-        if len(given) > len(names):
-            counted = f"takes {len(names)} positional arguments but {len(given)} {'was' if len(given) == 1 else 'were'} given"
-            raise PlaywrightError(f"TypeError: {name}() {counted}")
-        if missing := [one for one in _ACTIONS[name] if one[-1] != "?" and one not in told]:
-            lacks = f"missing {len(missing)} required positional argument: '{missing[0]}'"
-            raise PlaywrightError(f"TypeError: {name}() {lacks}")
+        wrong = ""
+        if unknown := next((one for one in named if one not in names), None):
+            wrong = f"got an unexpected keyword argument '{unknown}'"
+        elif len(given) > len(names):
+            were = "was" if len(given) == 1 else "were"
+            wrong = f"takes {len(names)} positional arguments but {len(given)} {were} given"
+        elif missing := [one for one in _ACTIONS[name] if one[-1] != "?" and one not in told]:
+            wrong = f"missing {len(missing)} required positional argument: '{missing[0]}'"
+        if wrong:
+            raise PlaywrightError(f"TypeError: {name}() {wrong}")
+        for argument, value in told.items():
+            kind, types = _KINDS.get(argument, ("", object))
+            if not isinstance(value, types):
+                raise PlaywrightError(f"Error: {name}: {argument}: expected {kind}, got {value!r}")
         turn, browser = self.turn, self.turn.browser
         found, log = self._find(told["bid"]) if "bid" in told else (self.page().document.body, [])
         page = self.page()
         match name:
             case "click" | "dblclick" if told.get("button", "left") == "left":
-                self._click(name, found, told.get("modifiers", ()), log)
+                self._click(name, found, _list(told.get("modifiers", ())), log)
             case "click" | "dblclick":
                 self.require_ready(found, log, name)
             case "hover":
@@ -179,19 +189,18 @@ class BrowserGymCall(PlaywrightElements):
                     self._hover(*self._find(bid))
                 page.press_mouse(self._find(told["from_bid"])[0])
             case "fill" | "clear":
-                self.fill(found, str(told.get("value", "")), log)
+                self.fill(found, told.get("value", ""), log)
             case "check" | "uncheck":
                 self.check(found, name == "check", log)
             case "select_option":
-                options = told["options"]
-                self.choose(found, [options] if isinstance(options, str) else options, log)
+                self.choose(found, _list(told["options"]), log)
             case "focus" | "press" | "keyboard_press":
                 if "bid" in told and page.takes_focus(found):
                     page.focus(found)
                 if name != "focus":
                     self._press(told.get("key") or told["key_comb"])
             case "keyboard_type":
-                self.follow(page.type(told["text"]))
+                self.follow(page.type(str(told["text"])))
             case "upload_file":
                 self._upload(found, told["file"], log)
             case "noop":
@@ -270,8 +279,8 @@ class BrowserGymCall(PlaywrightElements):
             logs = f"{'=' * 27} logs {'=' * 27}\n{what}\n{'=' * 60}"
             raise PlaywrightError(f"TimeoutError: Timeout 5000ms exceeded while {what}\n{logs}")
         chooser = self.page().document.elements[effect.element]
-        files, folder = [files] if isinstance(files, str) else files, self.turn.workspace
-        paths = [normal_path(one if one[:1] == "/" else f"{folder}/{one}") for one in files]
+        folder = self.turn.workspace
+        paths = [normal_path(one if one[:1] == "/" else f"{folder}/{one}") for one in _list(files)]
         missing = (one for one in paths if self.turn.files.read(one) is None)
         what = ""
         if path := next(missing, None):
@@ -297,3 +306,7 @@ class BrowserGymCall(PlaywrightElements):
             raise _DIALECT.failure("page.goto", what, log) from None
         except LoadFailed as error:
             raise _DIALECT.failure("page.goto", f"{error} at {url}", log) from None
+
+
+def _list(value: str | Sequence[Any]) -> list[str]:
+    return [value] if isinstance(value, str) else [str(one) for one in value]
