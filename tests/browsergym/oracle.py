@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import browsergym.core.env as gym
-from browsergym.core.action import functions
-from browsergym.core.action.highlevel import HighLevelActionSet
-from browsergym.core.observation import _post_extract, _pre_extract, extract_merged_axtree
-from browsergym.core.task import OpenEndedTask
-from browsergym.utils.obs import flatten_axtree_to_str
+gym: Any = import_module("browsergym.core.env")
+functions: Any = import_module("browsergym.core.action.functions")
+highlevel: Any = import_module("browsergym.core.action.highlevel")
+observation: Any = import_module("browsergym.core.observation")
+task: Any = import_module("browsergym.core.task")
+obs: Any = import_module("browsergym.utils.obs")
 
 HOME = "http://page.test/"
 ORACLE = Path(__file__).parents[1].joinpath("snapshots", "oracle.mjs").read_text(encoding="utf-8")
@@ -56,10 +57,10 @@ def answers(pages: dict[str, str]) -> Any:
 
 
 def tree_of(page: Any) -> str:
-    _pre_extract(page)
-    tree = extract_merged_axtree(page)
-    _post_extract(page)
-    return flatten_axtree_to_str(tree)
+    observation._pre_extract(page)
+    tree = observation.extract_merged_axtree(page)
+    observation._post_extract(page)
+    return obs.flatten_axtree_to_str(tree)
 
 
 def one_page(browser: Any, one: Any) -> dict[str, Any]:
@@ -81,11 +82,11 @@ def one_page(browser: Any, one: Any) -> dict[str, Any]:
 
 
 def observations(chromium: str, one: Any) -> list[dict[str, Any]]:
-    actions = HighLevelActionSet(
+    actions = highlevel.HighLevelActionSet(
         ["chat", "infeas", "bid", "nav", "tab", "custom"], custom_actions=OWN, demo_mode="off"
     )
     env = gym.BrowserEnv(
-        OpenEndedTask,
+        task.OpenEndedTask,
         {"start_url": "about:blank", "goal": ""},
         pw_chromium_kwargs={"executable_path": chromium},
         action_mapping=actions.to_python_code,
@@ -97,7 +98,7 @@ def observations(chromium: str, one: Any) -> list[dict[str, Any]]:
         seen = env.step(action)[0]
         found.append(
             {
-                "axtree_txt": flatten_axtree_to_str(seen["axtree_object"]),
+                "axtree_txt": obs.flatten_axtree_to_str(seen["axtree_object"]),
                 "active_page_index": [int(seen["active_page_index"][0])],
                 **{
                     name: seen[name]

@@ -72,7 +72,6 @@ async def site_pages(site: str) -> dict[str, dict[str, Any]]:
     for task in tasks.tasks:
         scenario = tasks.scenario_of(task.id)
         world, internet = await World.create(scenario), scenario_internet(scenario)
-        assert internet is not None
         call = calls_of(world)
 
         async def noted(tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -84,7 +83,7 @@ async def site_pages(site: str) -> dict[str, dict[str, Any]]:
             page, sheets = browser.page(browser.tab), dict[str, str]()
             for href in parse_document(page.html).sheet_links.values():
                 request = WebRequest(resolve_url(page.url, href))
-                if came := internet.answer(request, state):  # noqa: B023
+                if came := internet and internet.answer(request, state):  # noqa: B023
                     sheets[href.lstrip("/")] = came[0].body.decode()
             found.setdefault(page.html, {"html": page.html, "sheets": sheets})
             return answer

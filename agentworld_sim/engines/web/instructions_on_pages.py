@@ -36,7 +36,7 @@ def with_instructions(answer: Answer, state: WorldState) -> Answer:
     values = state.after(answer.change).values
     browser = BrowserState(values)
     page = browser.page(browser.tab)
-    found = _found_on(page, values) if _texts(page.html) else []
+    found = _found_on(page, values) if texts_like_instructions(page.html) else []
     if (found or None) == values.get(INSTRUCTIONS):
         return answer
     return answer.with_values({INSTRUCTIONS: found or None})
@@ -49,16 +49,16 @@ def _found_on(page: WebPage, values: Mapping[str, Any]) -> list[dict[str, str]]:
         for record in records_of_table(values, table)
         for name, held in record.record.items()
         if isinstance(held, str)
-        for text in _texts(page.html)
+        for text in texts_like_instructions(page.html)
         if text in _flat(held)
     }
     if page.asked or ROOT + SITE + page.url in values:
-        sources = dict.fromkeys(_texts(page.html), "page") | sources
+        sources = dict.fromkeys(texts_like_instructions(page.html), "page") | sources
     return [{"text": text, "source": source} for text, source in sorted(sources.items())]
 
 
 @lru_cache(maxsize=64)
-def _texts(html: str) -> tuple[str, ...]:
+def texts_like_instructions(html: str) -> tuple[str, ...]:
     """The texts of a page that read like instructions."""
     if not _TELLS.search(html):
         return ()

@@ -7,7 +7,7 @@ import pytest
 from agentworld_sim import World
 from agentworld_sim.controls.adversarial_text import adversarial_packs
 from agentworld_sim.engines.web import INSTRUCTIONS, page_copy
-from agentworld_sim.engines.web.instructions_on_pages import _texts
+from agentworld_sim.engines.web.instructions_on_pages import texts_like_instructions
 from agentworld_sim.scenario import Scenario, site_tasks
 from agentworld_sim.sites.site_internet import scenario_internet
 from agentworld_sim.toolkits import toolkit
@@ -86,7 +86,9 @@ async def test_what_a_template_says_is_not_marked() -> None:
 
 def test_most_texts_of_the_control_that_adds_instructions_are_known() -> None:
     texts = [text for pack in adversarial_packs().values() for text in pack]
-    assert sum(bool(_texts(f"<p>{text}")) for text in texts) == 7  # the others name no reader
+    assert (
+        sum(bool(texts_like_instructions(f"<p>{text}")) for text in texts) == 7
+    )  # the others name no reader
 
 
 @pytest.mark.parametrize("site", ["admin", "forum", "mail", "shop", "tracker"])
@@ -101,4 +103,4 @@ def test_nothing_in_the_sites_records_reads_like_instructions(site: str) -> None
         for row in table.records
     ]
     for value in (value for row in rows for value in row.values() if isinstance(value, str)):
-        assert not _texts(f"<p>{value}"), value
+        assert not texts_like_instructions(f"<p>{value}"), value
