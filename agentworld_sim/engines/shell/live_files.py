@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
@@ -64,7 +65,15 @@ _ERRNO = (
     ("too large", errno.EFBIG),
     ("limit", errno.ENOSPC),
     ("permission", errno.EACCES),
+    # Control characters in a name: some file systems refuse them.
+    ("unsafe character", errno.EINVAL),
 )
+
+
+@lru_cache(maxsize=65_536)
+def directory_place(path: str) -> str:
+    """What orders the entries of a directory: as good as chance, and always the same for one path."""
+    return blob_id(path.encode("utf-8", "surrogateescape"))
 
 
 def os_error(error: Exception, path: str) -> OSError:
@@ -106,9 +115,10 @@ class LiveFiles:
     def lstat(self, path: str) -> FileStat:
         path = self._place(path)
         fs, inner = self._route(path)
-        return self._file_stat(path, self._do(path, lambda: fs.stat(inner)))
+        return self.status_of(path, self._do(path, lambda: fs.stat(inner)))
 
-    def _file_stat(self, path: str, info: dict[str, Any]) -> FileStat:
+    def status_of(self, path: str, info: dict[str, Any]) -> FileStat:
+        """What `lstat` says of `path`, from what `entries_of` its folder says of it."""
         kind = cast("FileKind", info["file_type"])
         modified = cast("float", info["modified"])
         mtime_us = self.clock.world_time(modified)
@@ -127,7 +137,7 @@ class LiveFiles:
             owner=owner,
             group=group,
             nlink=self._links_of(path) if kind == "directory" else 1,
-            inode=131_072 + int(blob_id(path.encode())[:5], 16),
+            inode=131_072 + int(directory_place(path)[:5], 16),
         )
 
     def _mode(self, path: str, info: dict[str, Any]) -> int:
@@ -164,25 +174,26 @@ class LiveFiles:
         self._do(path, lambda: self.fs.append_file(target, data))
 
     def listdir(self, path: str) -> list[str]:
-        """Names in byte order, without `.` and `..`."""
-        return list(self._entries(path, self.realpath(path)))
+        """Names in the order of the directory, without `.` and `..`."""
+        return list(self.entries_of(path))
 
     def entries(self, path: str) -> list[tuple[str, FileStat]]:
         """The same with what `lstat` says of each."""
         target = self.realpath(path)
         prefix = target.rstrip("/")
         found: list[tuple[str, FileStat]] = []
-        for name, info in self._entries(path, target).items():
+        for name, info in self.entries_of(target).items():
             full = f"{prefix}/{name}"
             mounted = full in self._mounts
-            found.append((name, self.lstat(full) if mounted else self._file_stat(full, info)))
+            found.append((name, self.lstat(full) if mounted else self.status_of(full, info)))
         return found
 
-    def _entries(self, path: str, target: str) -> dict[str, dict[str, Any]]:
-        """Names in byte order and what bashkit says of each."""
+    def entries_of(self, path: str) -> dict[str, dict[str, Any]]:
+        """Names in the order of the directory and what bashkit says of each."""
+        target = self.realpath(path)
         fs, inner = self._route(target)
         entries = self._do(path, lambda: fs.read_dir(inner))
-        entries.sort(key=lambda entry: entry["name"].encode("utf-8", "replace"))
+        entries.sort(key=lambda entry: directory_place(f"{target.rstrip('/')}/{entry['name']}"))
         hidden = MADE_BY_BASHKIT if fs is not self.fs and inner == "/" else ()
         return {
             entry["name"]: entry["metadata"] for entry in entries if entry["name"] not in hidden
@@ -284,8 +295,17 @@ class LiveFiles:
             # Inside a callback of an interpreter, which blocks others on its thread.
             call_deep(lambda: set_times(self.fs, {mtime_us: [target]}))
 
+    def take_device(self, path: str) -> bytes:
+        """What was written to a file in `/dev`, which is removed; nothing where there is none."""
+        fs, inner = self._route(path)
+        if not fs.exists(inner):
+            return b""
+        data = fs.read_file(inner)
+        fs.remove(inner)
+        return data
+
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
-        """`top` itself and all below it, parents first, names in byte order; links not followed."""
+        """`top` itself and all below it, parents first, in the order of directories; links not followed."""
         info = self.lstat(top)
         yield top, info
         if info.kind == "directory":
@@ -294,8 +314,17 @@ class LiveFiles:
 
     def _require_writable(self, *paths: str) -> None:
         for path in paths:
-            if (number := self.conditions.error_at(path)) is not None:
+            number = self.conditions.error_at(path)
+            if number is None and self._is_mounted(path):
+                number = errno.EROFS
+            if number is not None:
                 raise OSError(number, os.strerror(number), path)
+
+    def _is_mounted(self, path: str) -> bool:
+        """Whether it lies in a file system that nobody can change. What is written to a device is gone; bashkit's own
+        `/dev` lies under the mounted one."""
+        mounted = self._route(path)[0] is not self.fs and path not in self._mounts
+        return mounted and not path.startswith("/dev/")
 
     # What the engine uses
 
@@ -492,9 +521,6 @@ class LiveFiles:
 
     def _writable(self, path: str) -> str:
         target = self.realpath(path)
-        # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
-        if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         self._require_writable(target)
         parent = parent_of(target)
         if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":

@@ -6,10 +6,11 @@ Everything here is blocking and belongs to one world.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import ref
 
 from bashkit import (
@@ -17,7 +18,6 @@ from bashkit import (
     BuiltinContext,
     BuiltinResult,
     CommandContext,
-    CommandStatus,
     ExecResult,
     ExecutionProfile,
     FileSystem,
@@ -31,6 +31,7 @@ from agentworld_sim.engines.shell._command import (
     CommandCall,
     CommandResult,
     Endless,
+    Streams,
 )
 from agentworld_sim.engines.shell.bash_shims import Shims
 from agentworld_sim.engines.shell.bash_texts import (
@@ -40,7 +41,7 @@ from agentworld_sim.engines.shell.bash_texts import (
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell.commands import IN_ORDER
+from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS, READERS
 from agentworld_sim.engines.shell.disk_conditions import copy_below
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
@@ -49,10 +50,16 @@ from agentworld_sim.engines.shell.file_times import (
     Umask,
 )
 from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
+from agentworld_sim.engines.shell.live_commands import (
+    LiveCommand,
+    LiveStreams,
+    live_command,
+    live_program,
+)
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
-from agentworld_sim.engines.shell.script_execution import Execution, Watch
+from agentworld_sim.engines.shell.script_execution import GRACE_S, Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
@@ -62,31 +69,6 @@ from agentworld_sim.types.files import Blobs, FileEntry, FileTree
 
 Context = BuiltinContext | CommandContext
 """Of a command that is called with its input, and of one that writes as it goes."""
-
-
-def live_command(
-    callback: Callable[[CommandContext], CommandResult],
-) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
-    """A live command of `callback`: with `2>&1`, messages and output come as they were written.
-
-    It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
-    a pipeline of two would stand still.
-    """
-
-    async def live(context: CommandContext) -> CommandStatus:
-        result = callback(context)
-        pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
-        try:
-            for name, text in pieces:
-                if text:
-                    output = context.stdout if name == "out" else context.stderr
-                    await output.write(text.encode("utf-8", "surrogateescape"))
-        except BrokenPipeError:
-            # The reader of a pipe has gone: a real tool dies of SIGPIPE.
-            return CommandStatus(141)
-        return CommandStatus(result.exit_code)
-
-    return live
 
 
 R = TypeVar("R")
@@ -145,6 +127,8 @@ class LiveMachine:
         self._moved = False
         self._read_only: dict[str, FileSystem | None] = {}
         """What lies below directories that are mounted read-only; of `/` it is all."""
+        self._chained = False
+        """Whether programs get their input whole, as text."""
         self._renew()
         self._seed = 0
         self._random: Random | None = None
@@ -152,7 +136,7 @@ class LiveMachine:
         self._look = False
         self._suspicious = False
         self._running: Execution | None = None
-        self._sides: list[tuple[Bash, Watch]] = []
+        self._sides: list[tuple[Bash | None, Watch]] = []
         self._stopping = False
         self._opaque = False
         self._shims = Shims("")
@@ -189,13 +173,17 @@ class LiveMachine:
             **self._own_callbacks,
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
         }
-        in_order = {
-            name: self._weakly(type(self)._answer, name, self._commands[name])
-            for name in (IN_ORDER & self._commands.keys()) - handed
+        own = self._commands.keys() - handed
+        live = {
+            name: live_command(self._weakly(type(self)._answer, name, self._commands[name]))
+            for name in IN_ORDER & own
         }
-        others = {name: c for name, c in self._callbacks.items() if name not in in_order}
+        if not self._chained:
+            for name in READERS & own:
+                answer = self._weakly(type(self)._answer, name, self._commands[name])
+                live[name] = live_program(answer)
         self._natives.clear()
-        self._bash = self._new_bash(others, in_order)
+        self._bash = self._new_bash(self._callbacks, live)
         kind = (self.machine, self.limits, frozenset(self._callbacks))
         if kind not in _fresh_commits:
             if len(_fresh_commits) >= MOST_COMMITS:
@@ -310,7 +298,7 @@ class LiveMachine:
     def _new_bash(
         self,
         callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
-        in_order: Mapping[str, Callable[[CommandContext], CommandResult]] | None = None,
+        live: Mapping[str, LiveCommand] = {},
     ) -> Bash:
         machine = self.machine
         bash = Bash(
@@ -322,11 +310,11 @@ class LiveMachine:
             max_loop_iterations=self.limits.loop_iterations,
             max_memory=self.limits.memory_bytes,
             timeout_seconds=self.limits.wall_seconds,
-            custom_builtins=callbacks,
+            custom_builtins={name: c for name, c in callbacks.items() if name not in live},
             profile=ExecutionProfile.Interactive,
         )
-        for name, callback in (in_order or {}).items():
-            bash.add_command(name, live_command(callback))
+        for name, command in live.items():
+            bash.add_command(name, command)
         bash.mount("/", self.files.fs, read_only="/" in self._read_only)
         for root, fs in self._read_only.items():
             if fs is not None:
@@ -343,7 +331,13 @@ class LiveMachine:
 
     def _call(self, name: str, command: Command, context: BuiltinContext) -> BuiltinResult:
         result = self._answer(name, command, context)
-        return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+        try:
+            return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+        except UnicodeEncodeError:
+            # Only a live command can write any bytes.
+            self._failure = self._failure or unfaithful("output that is no text here", f"{name} …")
+            self._bash.cancel()
+            return BuiltinResult("", "", 1)
 
     def _call_unknown(self, name: str, context: BuiltinContext) -> BuiltinResult:
         return self._call(name, self._ask, context)
@@ -362,26 +356,16 @@ class LiveMachine:
         # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
         return call_deep(answer)
 
-    def _answer(self, name: str, command: Command, context: Context) -> CommandResult:
+    def _answer(
+        self, name: str, command: Command, context: Context, streams: LiveStreams | None = None
+    ) -> CommandResult:
         if name == HELPER and not context.argv:
             self._volatile.draw(self.random)
             return CommandResult()
         if name == HELPER and context.argv[0] == IMAGINE and self.unknown is not None:
             command = self._ask
         self.files.passing = context.fs
-        call = CommandCall(
-            name=context.name,
-            argv=context.argv,
-            stdin=_stdin(context),
-            env=context.env,
-            cwd=context.cwd,
-            files=self.files,
-            clock=self.files.clock,
-            random=self.random,
-            machine=self.machine,
-            native=partial(self._native, name, context),
-            seconds_left=self._seconds_left,
-        )
+        call = self._call_of(name, context, streams)
         try:
             result = command(call)
             if name == HELPER and context.argv[0] == "compgen" and self.unknown is not None:
@@ -405,20 +389,52 @@ class LiveMachine:
                 bash.cancel()
             return CommandResult("", "", 1)
 
+    def _call_of(self, name: str, context: Context, streams: Streams | None) -> CommandCall:
+        return CommandCall(
+            name=context.name,
+            argv=context.argv,
+            stdin=_stdin(context),
+            env=context.env,
+            cwd=context.cwd,
+            files=self.files,
+            clock=self.files.clock,
+            random=self.random,
+            machine=self.machine,
+            native=partial(self._native, name, context, streams),
+            seconds_left=self._seconds_left,
+            depth=self._depth,
+            streams=streams,
+        )
+
     def _native(
         self,
         name: str,
         context: Context,
+        streams: Streams | None,
         argv: Sequence[str] | None = None,
         stdin: str | None = None,
         *,
         program: str | None = None,
         limit_us: int | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> CommandResult:
         """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
+        if program in PROGRAMS and program in self._callbacks:
+            call = self._call_of(program, context, streams if stdin is None else None)
+            changed: dict[str, Any] = {"argv": argv, "stdin": stdin, "cwd": cwd, "env": env}
+            given = {name: value for name, value in changed.items() if value is not None}
+            return self._start(replace(call, name=program, **given), limit_us)
         bare = name.rpartition("/")[2]
         words = [program or bare, *(context.argv if argv is None else argv)]
-        text = _stdin(context) if stdin is None else stdin
+        text = stdin
+        if text is None:
+            call = self._call_of(name, context, streams)
+            text = (
+                call.stdin
+                if streams is None
+                else call.read_stdin().decode("utf-8", "surrogateescape")
+            )
         script = f"cd {quote_word(context.cwd)} && {self._exports(context.env)}"
         script += " ".join(map(quote_word, words))
         if program is not None or bare in RUNS_OTHERS:
@@ -475,6 +491,26 @@ class LiveMachine:
             timed_out=late,
         )
 
+    def _start(self, call: CommandCall, limit_us: int | None) -> CommandResult:
+        """Runs a program of the extra without any interpreter."""
+        deadline_us = self._own_deadline(limit_us)
+        watch = Watch(math.inf if limit_us is None else limit_us / 1_000_000, lambda: None)
+        self._sides.append((None, watch))
+        self._depth += 1
+        try:
+            result = self._commands[call.name](call)
+        except (DeadlinePassed, Endless):
+            if deadline_us is None:
+                raise
+            self._overdue, result = True, CommandResult()
+        finally:
+            self._depth -= 1
+            self._sides.pop()
+        if deadline_us is None:
+            return result
+        self._overdue |= watch.seconds_left() <= GRACE_S
+        return replace(result, timed_out=self._is_over(deadline_us, None))
+
     @property
     def _said(self) -> Container[str]:
         """Lines that imagined commands wrote: what they say is no report of the embedded shell."""
@@ -483,7 +519,8 @@ class LiveMachine:
     def _stop_sides(self, depth: int) -> None:
         """Cancels the side interpreters from `depth` on."""
         for bash, _ in self._sides[depth:]:
-            bash.cancel()
+            if bash is not None:
+                bash.cancel()
 
     def _own_deadline(self, limit_us: int | None) -> int | None:
         """Sets the clock's deadline for a command with a time limit, unless one comes earlier."""

@@ -9,6 +9,7 @@ that is never called changes nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -57,14 +58,48 @@ def file_effects(analysis: ScriptAnalysis, script: str) -> FileEffects:
     )
 
 
+_QUOTED = lazy_compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_COMPOUND = lazy_compile(r"[({`]|\b(?:for|while|until|if|case)\b")
+_PIPELINE_ENDS = lazy_compile(r";|&&|\|\||\n")
+
+
+def chains(
+    script: str, analysis: ScriptAnalysis | None, live: frozenset[str], known: frozenset[str]
+) -> bool:
+    """Whether a command that writes as it goes may stand before one that reads as it goes, in one pipeline: bashkit
+    runs one of them at a time, so the second would wait for ever.
+
+    Args:
+        script: The script's text.
+        analysis: Of the script; `None` where it cannot be parsed.
+        live: The names of such commands.
+        known: The names of all other commands that run nothing else.
+    """
+    if analysis is None or analysis.is_opaque or analysis.has_interpreter_reentry:
+        return True
+    names = set(analysis.command_names)
+    if analysis.functions or not names <= live | known:
+        return True
+    if "|" not in script:
+        return "<(" in script
+    bare = _QUOTED.sub("q", script)
+    parts = [bare] if _COMPOUND.search(bare) else _PIPELINE_ENDS.split(bare)
+    return any(
+        sum(not live.isdisjoint(WORD.findall(stage)) for stage in part.split("|")) > 1
+        for part in parts
+    )
+
+
 SIMPLE_COMMANDS = frozenset("basename cat dirname echo false grep head ls pwd tail true wc".split())
 
 LONGEST = 2_000
 """Characters."""
 
 _PLAIN_TEXT = lazy_compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
-_SPECIAL = lazy_compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
-"""`tail -f` and whatever looks like it; options that every tool answers about itself."""
+_SPECIAL = lazy_compile(
+    r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])|\bgrep\s[^|;\n]*-(?:[a-zA-Z]*[rR]|-\w*recursive)"
+)
+"""`tail -f` and whatever looks like it; options that every tool answers about itself; `grep -r`."""
 
 
 @lru_cache(maxsize=1)
