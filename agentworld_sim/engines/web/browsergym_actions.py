@@ -140,9 +140,10 @@ class BrowserGymCall(PlaywrightElements):
         # Without a window, Chromium's own error page is empty.
         view = PageView(parse_document("")) if url == FAILED else view
         tree = BrowserGymTree(view)
+        shown = tree.text()
         pages = [browser.page(tab) for tab in browser.tabs]
         seen = {
-            "axtree_txt": tree.text(),
+            "axtree_txt": shown,
             "focused_element_bid": tree.bid_of(view.focus),
             "url": url,
             "open_pages_urls": [page.url for page in pages],
@@ -153,7 +154,7 @@ class BrowserGymCall(PlaywrightElements):
             "last_action": action,
             "last_action_error": error,
         }
-        text = f"{error}\n\n{seen['axtree_txt']}" if error else seen["axtree_txt"]
+        text = f"{error}\n\n{shown}" if error else shown
         answer = replace(self.turn.answer(""), observation=Observation(text=text, structured=seen))
         return answer.with_values({} if self._said_last is None else {ANSWER: self._said_last})
 

@@ -136,14 +136,14 @@ class BrowserGymTree:
         for place, child in enumerate(element.children):
             if not isinstance(child, str):
                 self._add(child, depth, name, kept)
-            elif child and heard and (text := child if kept else self._shown(element, place)):
+            elif child and heard and (text := child if kept else self._line_text(element, place)):
                 if text not in name:
                     self._say_text(depth, text)
                 self._after_space = text.endswith(" ")
         if heard and (text := styles.content(element, "after")).strip():
             self._say_text(depth, text)
 
-    def _shown(self, element: Element, place: int) -> str:
+    def _line_text(self, element: Element, place: int) -> str:
         """A text as it stands in its line."""
         text = _SPACES.sub(" ", str(element.children[place]))
         if text == " " and (self._ends(element, place, -1) or self._ends(element, place, 1)):
@@ -244,74 +244,62 @@ class BrowserGymTree:
         value = live.value_of(element)
         if role in _RANGES:
             return _number(value)
-        return (
-            (("•" * len(value) if kind == "password" else value) or None)
-            if role in _TYPED
-            else None
-        )
+        if role not in _TYPED:
+            return None
+        return ("•" * len(value) if kind == "password" else value) or None
 
     def _properties_of(self, element: Element, role: str) -> dict[str, Any]:
         """What is said behind the name and the value, in Chromium's order; `None` where it is not said."""
         has, live, tag = element.attributes, self._view.live, element.tag
         is_menu = tag == "select" and not is_listbox(element)
-        is_told = has.get("aria-live", _LIVE.get(role)) in ("polite", "assertive")
-        disabled = self._view.is_disabled(element) or has.get("aria-disabled") == "true" or None
-        popup = has.get("aria-haspopup", "menu" if is_menu else None)
         suggests = tag == "input" and role == "combobox"
-        is_required = ("required" in has and role in _REQUIRED and not is_menu) or has.get(
-            "aria-required"
-        ) == "true"
-        is_range = role in _RANGES
-        most = _number(has.get("max", has.get("aria-valuemax", ""))) or (
-            1 if tag == "progress" else _RANGES.get(role)
-        )
-        expanded = (
-            {"true": True, "false": False}.get(has.get("aria-expanded", ""))
-            if role != "generic"
-            else None
-        )
-        checked = selected = None
-        if role == "DisclosureTriangle" and element.parent is not None:
-            expanded = live.is_open(element.parent)
+        hidden = self._styles.of[element.index].aria_hidden and tag not in ("option", "optgroup")
+        disabled = self._view.is_disabled(element) or has.get("aria-disabled") == "true"
+        focused = self._view.focus is element and tag != "body"
+        required = "required" in has and role in _REQUIRED and not is_menu
+        popup = has.get("aria-haspopup", "menu" if is_menu else "")
+        expanded = has.get("aria-expanded") if role != "generic" else None
+        found: dict[str, Any] = {}
+        if (live_as := has.get("aria-live", _LIVE.get(role))) in ("polite", "assertive"):
+            atomic = role in ("alert", "status") or None
+            relevant = has.get("aria-relevant", "additions text")
+            found = {"live": live_as, "atomic": atomic, "relevant": relevant}
+        found |= {
+            "disabled": disabled or None,
+            "hidden": hidden or None,
+            "focused": focused or None,
+            "autocomplete": "list" if suggests else None,
+            "hasPopup": "listbox" if suggests else {"true": "menu"}.get(popup, popup) or None,
+        }
+        if role in _SEVERAL:
+            several = "multiple" in has or has.get("aria-multiselectable") == "true"
+            found["multiselectable"] = several
+        found["orientation"] = has.get("aria-orientation", _ORIENTATION.get(role))
+        found["required"] = required or has.get("aria-required") == "true" or None
+        if role in _RANGES:
+            upper = 1 if tag == "progress" else _RANGES[role]
+            found["valuemin"] = _number(has.get("min", has.get("aria-valuemin", ""))) or 0
+            found["valuemax"] = _number(has.get("max", has.get("aria-valuemax", ""))) or upper
+            found["valuetext"] = has.get("aria-valuetext", "")
         if role in _CHECKED:
             is_native = tag == "input" and element.type in ("checkbox", "radio")
-            checked = has.get("aria-checked", "false")
-            checked = (
-                str(live.is_checked(element, self._view.document)).lower() if is_native else checked
+            state = live.is_checked(element, self._view.document) if is_native else None
+            found["checked"] = (
+                has.get("aria-checked", "false") if state is None else str(state).lower()
             )
+        if role == "DisclosureTriangle" and element.parent is not None:
+            found["expanded"] = live.is_open(element.parent)
+        elif is_menu or expanded in ("true", "false"):
+            found["expanded"] = expanded == "true"
+        found["pressed"] = has.get("aria-pressed")
         if role in _SELECTED and not disabled:
             select = element.closest("select")
             options = [] if select is None else live.selected_options(select)
-            selected = element in options or has.get("aria-selected") == "true"
-        return {
-            "live": has.get("aria-live", _LIVE.get(role)) if is_told else None,
-            "atomic": True if is_told and role in ("alert", "status") else None,
-            "relevant": has.get("aria-relevant", "additions text") if is_told else None,
-            "disabled": disabled,
-            "hidden": True
-            if self._styles.of[element.index].aria_hidden and tag not in ("option", "optgroup")
-            else None,
-            "focused": True if self._view.focus is element and tag != "body" else None,
-            "autocomplete": "list" if suggests else None,
-            "hasPopup": "listbox" if suggests else "menu" if popup == "true" else popup,
-            "multiselectable": "multiple" in has or has.get("aria-multiselectable") == "true"
-            if role in _SEVERAL
-            else None,
-            "orientation": has.get("aria-orientation", _ORIENTATION.get(role)),
-            "required": is_required or None,
-            "valuemin": _number(has.get("min", has.get("aria-valuemin", ""))) or 0
-            if is_range
-            else None,
-            "valuemax": most if is_range else None,
-            "valuetext": has.get("aria-valuetext", "") if is_range else None,
-            "checked": checked,
-            "expanded": False if is_menu else expanded,
-            "pressed": has.get("aria-pressed"),
-            "selected": selected,
-            "modal": has.get("aria-modal") == "true" if role in ("dialog", "alertdialog") else None,
-            "controls": has.get("aria-controls"),
-            "describedby": has.get("aria-describedby"),
-        }
+            found["selected"] = element in options or has.get("aria-selected") == "true"
+        if role in ("dialog", "alertdialog"):
+            found["modal"] = has.get("aria-modal") == "true"
+        relations = {name: has.get(f"aria-{name}") for name in ("controls", "describedby")}
+        return found | relations
 
 
 def _number(written: str) -> int | float | None:

@@ -36,13 +36,13 @@ def with_instructions(answer: Answer, state: WorldState) -> Answer:
     values = state.after(answer.change).values
     browser = BrowserState(values)
     page = browser.page(browser.tab)
-    found = _found_on(page, values) if texts_like_instructions(page.html) else []
+    found = _marks_of(page, values) if texts_like_instructions(page.html) else []
     if (found or None) == values.get(INSTRUCTIONS):
         return answer
     return answer.with_values({INSTRUCTIONS: found or None})
 
 
-def _found_on(page: WebPage, values: Mapping[str, Any]) -> list[dict[str, str]]:
+def _marks_of(page: WebPage, values: Mapping[str, Any]) -> list[dict[str, str]]:
     sources = {
         text: f"{table}/{record.key}: {name}"
         for table in tables_in(values)

@@ -37,7 +37,7 @@ def _copy(element: Element, page: TabPage) -> str:
     tag, live = element.tag, page.live
     if element in page.document.sheet_links:
         text = page.sheets.get(element.get("href"), "")
-        return f"<style>{_unclosed(text)}</style>"
+        return f"<style>{_sheet_text(text)}</style>"
     if tag in _LEFT_OUT:
         return ""
     told = {
@@ -45,18 +45,15 @@ def _copy(element: Element, page: TabPage) -> str:
         for name, value in element.attributes.items()
         if not name.startswith("on") and name not in (*_STATES, "autofocus", "srcdoc")
     }
-    inside = ""
-    if tag in ("textarea", "style"):
-        inside = (
-            escape(live.value_of(element))
-            if tag == "textarea"
-            else _unclosed(element.text_content())
-        )
+    if tag == "style":
+        inside = _sheet_text(element.text_content())
+    elif tag == "textarea":
+        inside = escape(live.value_of(element))
     else:
-        inside = "".join(
-            escape(child) if isinstance(child, str) else _copy(child, page)
-            for child in element.children
+        parts = (
+            escape(one) if isinstance(one, str) else _copy(one, page) for one in element.children
         )
+        inside = "".join(parts)
     if tag == "input" and element.type in ("checkbox", "radio"):
         told |= {"checked": ""} if live.is_checked(element, page.document) else {}
     elif tag == "input":
@@ -71,6 +68,6 @@ def _copy(element: Element, page: TabPage) -> str:
     return f"<{tag}{written}>" + ("" if tag in _VOID else f"{inside}</{tag}>")
 
 
-def _unclosed(sheet: str) -> str:
+def _sheet_text(sheet: str) -> str:
     """A style sheet that cannot end its element."""
     return sheet.replace("</", "<\\/")
