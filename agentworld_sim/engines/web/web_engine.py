@@ -39,7 +39,8 @@ _DIALECTS = {NEWER: Dialect("target"), OLDER: Dialect("ref")}
 
 class WebEngine:
     """Implements `Engine` and `BindsTogether` for the tools of Playwright's MCP server, for those of
-    LangChain's toolkit for Playwright, and for BrowserGym's actions. They share one browser, which is part of the world's state."""
+    LangChain's toolkit for Playwright, and for BrowserGym's actions. They share one browser, which is part of
+    the world's state."""
 
     name = "web"
     route: Literal["compute"] = "compute"
