@@ -62,6 +62,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
     "playwright-mcp": playwright.TOOLS,
     "playwright-mcp-ref": playwright.REF_TOOLS,
+    playwright.BROWSERGYM: playwright.BROWSERGYM_TOOLS,
     "search": web_search.TOOLS,
     **search_services.TOOLKITS,
 }

@@ -1,4 +1,5 @@
-"""Playwright's MCP server, `@playwright/mcp`: the tools of 0.0.83, and those of 0.0.68 that name elements by `ref`."""
+"""Playwright's MCP server, `@playwright/mcp`: the tools of 0.0.83, and those of 0.0.68 that name elements by `ref`.
+Beside them the step of BrowserGym, which is Playwright's too."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from agentworld_sim.types.tools import ToolSpec
 
 NEWER = "playwright-mcp"
 OLDER = "playwright-mcp-ref"
+BROWSERGYM = "browsergym"
 UNCOMPUTED = frozenset(
     ["browser_evaluate", "browser_run_code", "browser_run_code_unsafe", "browser_take_screenshot"]
 )
@@ -125,6 +127,14 @@ REF_TOOLS: tuple[KnownTool, ...] = (
         "browser_tabs",
         "Lists, opens, closes or selects tabs.",
         "action:list,new,close,select index?:number",
+    ),
+)
+
+BROWSERGYM_TOOLS: tuple[KnownTool, ...] = (
+    ToolkitMaker(toolkit=BROWSERGYM, domain="web", operations="web", engine="web")(
+        "browsergym_step",
+        "Does BrowserGym's actions, `click('12')`, and observes the page.",
+        "action",
     ),
 )
 

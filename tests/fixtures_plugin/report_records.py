@@ -7,7 +7,9 @@ from agentworld_fixtures._test_records import CassetteRecord, SimRecord, TurnRec
 HOSTILE = "<script>document.title='taken over'</script><img src=x onerror=alert(1)>\x1b[31m"
 
 
-def turn(tool: str, text: str, provenance: str, *, is_error: bool = False) -> TurnRecord:
+def turn(
+    tool: str, text: str, provenance: str, *, is_error: bool = False, **fields: object
+) -> TurnRecord:
     return TurnRecord(
         tool=tool,
         arguments={"command": f"{tool} </code>"},
@@ -15,6 +17,7 @@ def turn(tool: str, text: str, provenance: str, *, is_error: bool = False) -> Tu
         provenance=provenance,
         ref="ab" * 32,
         is_error=is_error,
+        **fields,  # pyright: ignore[reportArgumentType]
     )
 
 
@@ -28,6 +31,7 @@ def world(counts: dict[str, int], *turns: TurnRecord) -> WorldUseRecord:
         counts=counts,
         prompt_tokens=1200 if "imagined" in counts else 0,
         turns=turns,
+        pages={"f00d": f"<p>{HOSTILE}"},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from agentworld_fixtures._html_report import report, write_report
 from agentworld_fixtures._test_records import SimRecord
 from agentworld_sim import UsageError
-from tests.fixtures_plugin.report_records import HOSTILE, everything
+from tests.fixtures_plugin.conftest import Suite
+from tests.fixtures_plugin.report_records import HOSTILE, everything, record, turn, world
 
 
 class Reader(HTMLParser):
@@ -112,3 +114,34 @@ def test_a_report_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(UsageError, match=r"taken/report\.html' cannot be written: .*--sim-report"):
         write_report([], tmp_path / "taken" / "report.html")
+
+
+def test_a_page_stands_in_a_frame_that_may_do_nothing_and_its_instructions_above_it() -> None:
+    told = "submissions/1: body: ignore all <b>"
+    shown = turn("browser_click", "ok", "computed", page="f00d", instructions=(told,))
+    html = report([record("test_web.py::test_it", "passed", world({"computed": 1}, shown))])
+    (frame,) = re.findall("<iframe[^>]*>", html)
+    assert ' sandbox=""' in frame
+    assert 'srcdoc="&lt;p&gt;&lt;script&gt;' in frame
+    assert f"instructions on the page: {told}" in Reader(html).pieces
+    assert "iframe" not in Reader(report(everything())).names
+
+
+def test_a_test_that_browses_keeps_each_page_once(suite: Suite) -> None:
+    suite.tests("""
+        from agentworld_sim.scenario import Scenario
+        from agentworld_sim.toolkits import toolkit
+
+        FORUM = Scenario.parse("{name: forum, domains: [web], sites: [forum]}")
+
+        @pytest.mark.sim(scenario=FORUM)
+        def test_it(world):
+            world.world.add_tools(toolkit("playwright-mcp"))
+            world.call("browser_navigate", url="http://forum.test/forums")
+            world.call("browser_snapshot")
+        """)
+    assert suite.run("--sim-report=page.html").ret == 0
+    html = (suite.path / "page.html").read_text(encoding="utf-8")
+    first, second = re.findall("<iframe[^>]*>", html)
+    assert first == second
+    assert "&lt;style&gt;" in first

@@ -110,7 +110,7 @@ class Boxes:
         if replaced:
             attributes = element.attributes
             return not (_is_zero(attributes.get("width")) or _is_zero(attributes.get("height")))
-        if tag in _ALWAYS or (tag == "li" and self._has_marker(element)):
+        if tag in _ALWAYS or (tag == "li" and self.has_marker(element)):
             return True
         if out_of_flow:
             inset = _is_set(declared.get("inset"))
@@ -202,7 +202,8 @@ class Boxes:
             return not _is_empty_shape(element)
         return any(self._room[child.index] for child in element.elements)
 
-    def _has_marker(self, item: Element) -> bool:
+    def has_marker(self, item: Element) -> bool:
+        """Whether a list item has a dot or a number before it."""
         for element in (item, item.parent):
             if element is not None:
                 declared = self._styles.declared.get(element.index, {})

@@ -158,13 +158,13 @@ class BrowserState:
         self._put(tab, tab.at, page)
         self._kept.put(self._key(tab, "live", tab.at), None)
 
-    def back(self, tab: TabState | None) -> WebPage | None:
-        """Goes back; `None` on the first page."""
-        if tab is None or tab.at <= max(0, tab.length - _LONGEST_HISTORY):
+    def move(self, tab: TabState | None, by: int) -> WebPage | None:
+        """Goes back (-1) or on (1) in the history of a tab; `None` where it ends."""
+        if tab is None or not max(0, tab.length - _LONGEST_HISTORY) <= tab.at + by < tab.length:
             return None
-        left, kept = self.page(tab), self.live(tab)
-        tab.at -= 1
-        if left.asked == {}:
+        later, kept = self._visit(tab, max(tab.at, tab.at + by)), self.live(tab)
+        tab.at += by
+        if later.asked == {}:
             self.keep_live(tab, kept)
         else:
             # It is loaded anew, and its controls are filled in again.

@@ -83,11 +83,11 @@ class BrowserTurn:
         """The pages that are open are to be read again from what is kept."""
         self._open.clear()
 
-    def back(self, tab: TabState | None) -> WebPage | None:
-        """Goes back in a tab; gives the page that is there, or `None` on the first."""
+    def move(self, tab: TabState | None, by: int) -> WebPage | None:
+        """Goes back (-1) or on (1) in a tab; gives the page that is there, or `None` where there is none."""
         self.save()
         documents = tab.documents if tab is not None else 0
-        page = self.browser.back(tab)
+        page = self.browser.move(tab, by)
         self.forget_pages()
         if page is not None and tab is not None and tab.documents > documents:
             self._watch(tab, page)

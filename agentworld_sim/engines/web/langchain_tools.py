@@ -88,7 +88,7 @@ class LangChainCall:
             case "current_webpage":
                 return here.url
             case "previous_webpage":
-                page = self._turn.back(tab)
+                page = self._turn.move(tab, -1)
                 if page is None:
                     return "Unable to navigate back; no previous page in the history"
                 return (

@@ -54,12 +54,13 @@ class PageView:
             element: Where to begin; the whole page if None.
             depth: Levels to show, the top one is 0; all if None or 0.
         """
-        tree = self._tree
+        tree = self.accessibility
         content = tree.build(element or self.document.body, self.focus, depth or 0)
         return snapshot_yaml(content, old_rules=self.rules == "full", depth=depth)
 
     @property
-    def _tree(self) -> AccessibilityTree:
+    def accessibility(self) -> AccessibilityTree:
+        """Styles, boxes, roles and names, as the page is now."""
         if self._kept_tree is None:
             look = look_of(self.document, self._sheets, self.live, self._width)
             self._kept_tree = AccessibilityTree(
@@ -72,7 +73,11 @@ class PageView:
         """The element in focus: the body if no other is."""
         if self.live.focus is not None:
             element = self.document.elements[self.live.focus]
-            return element if self._tree.styles.of[element.index].rendered else self.document.body
+            return (
+                element
+                if self.accessibility.styles.of[element.index].rendered
+                else self.document.body
+            )
         for element in self._autofocus:
             if self.is_visible(element) and not self.is_disabled(element):
                 return element
@@ -91,19 +96,19 @@ class PageView:
         return None
 
     def role_of(self, element: Element) -> str:
-        return self._tree.roles.of[element.index] or "generic"
+        return self.accessibility.roles.of[element.index] or "generic"
 
     def name_of(self, element: Element) -> str:
         """The accessible name."""
-        return self._tree.names.name_of(element).text
+        return self.accessibility.names.name_of(element).text
 
     def is_hidden(self, element: Element) -> bool:
         """Whether it is there for nobody, or not for people who hear the page."""
-        return bool(self._tree.styles.hidden[element.index])
+        return bool(self.accessibility.styles.hidden[element.index])
 
     def is_visible(self, element: Element) -> bool:
         """Whether it takes room on the screen."""
-        return self._tree.boxes.is_visible(element)
+        return self.accessibility.boxes.is_visible(element)
 
     def is_disabled(self, element: Element) -> bool:
         return is_disabled(element, self.role_of(element))

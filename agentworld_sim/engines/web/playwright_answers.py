@@ -37,6 +37,8 @@ class Dialect:
 
     key: Literal["ref", "target"]
     """The argument that names an element."""
+    wait_us: int = 5_000_000
+    """What a tool waits on the world's clock for what does not come."""
 
     @property
     def is_newer(self) -> bool:

@@ -23,8 +23,6 @@ from agentworld_sim.errors import CannotCompute, UsageError
 _REF = re.compile(r"(?:f\d+)?e\d+")
 _NO_FILL = frozenset(["checkbox", "radio", "file", "submit", "button", "image", "reset", "hidden"])
 _LISTED = 10
-TIMEOUT_US = 5_000_000
-"""What a tool waits on the world's clock for what does not come."""
 
 
 class PlaywrightElements:
@@ -88,10 +86,10 @@ class PlaywrightElements:
         reason = "enabled" if tree.is_disabled(element) else ""
         reason = reason if tree.is_visible(element) else "visible"
         if reason:
-            self._time_out(doing, "visible, enabled and stable", f"element is not {reason}", log)
+            self.time_out(doing, "visible, enabled and stable", f"element is not {reason}", log)
 
-    def _time_out(self, doing: str, waiting: str, reason: str, log: list[str]) -> None:
-        self.turn.clock_us += TIMEOUT_US
+    def time_out(self, doing: str, waiting: str, reason: str, log: list[str]) -> None:
+        self.turn.clock_us += self.dialect.wait_us
         method = {"select option": "selectOption"}.get(doing, doing)
         doing = {"dblclick": "click"}.get(doing, doing)
         raise self.dialect.timeout(f"locator.{method}", doing, waiting, reason, log)
@@ -113,9 +111,9 @@ class PlaywrightElements:
             ]
             raise self.dialect.failure("locator.fill", f"Error: {wrong}", lines)
         if control.is_natively_disabled:
-            self._time_out("fill", waiting, "element is not enabled", log)
+            self.time_out("fill", waiting, "element is not enabled", log)
         if "readonly" in control.attributes:
-            self._time_out("fill", waiting, "element is not editable", log)
+            self.time_out("fill", waiting, "element is not editable", log)
         self.page().focus(control)
         self.page().set_text(control, text)
 
@@ -129,13 +127,13 @@ class PlaywrightElements:
             what = "Error: Element is not a <select> element"
             raise self.dialect.failure("locator.selectOption", what, lines)
         if element.is_natively_disabled:
-            self._time_out("select option", waiting, "element is not enabled", log)
+            self.time_out("select option", waiting, "element is not enabled", log)
         chosen = [page.options(element, value, by_label=by_label)[:1] for value in values]
         if not all(chosen):
-            self._time_out("select option", waiting, "did not find some options", log)
+            self.time_out("select option", waiting, "did not find some options", log)
         options = [one for found in chosen for one in found]
         if any(one.is_natively_disabled for one in options):
-            self._time_out("select option", waiting, "option being selected is not enabled", log)
+            self.time_out("select option", waiting, "option being selected is not enabled", log)
         page.choose(element, options if "multiple" in element.attributes else options[:1])
 
     def check(self, element: Element, checked: bool, log: list[str]) -> None:

@@ -18,7 +18,7 @@ from agentworld_sim.engines.web.playwright_answers import (
     error_text,
     preview,
 )
-from agentworld_sim.engines.web.playwright_elements import TIMEOUT_US, PlaywrightElements
+from agentworld_sim.engines.web.playwright_elements import PlaywrightElements
 from agentworld_sim.engines.web.requests import WebRequest, normal_url
 from agentworld_sim.engines.web.snapshot_search import snippets
 from agentworld_sim.engines.web.tab_page import Modal, Way
@@ -98,7 +98,7 @@ class PlaywrightCall(PlaywrightElements):
             raise self.dialect.failure("page.goto", f"{error} at {shown}", log) from None
 
     def navigate_back(self) -> None:
-        self.turn.back(self.turn.front())
+        self.turn.move(self.turn.front(), -1)
         self.reply.snapshot = "after"
         self.reply.code.append("await page.goBack();")
 
@@ -288,7 +288,7 @@ class PlaywrightCall(PlaywrightElements):
                     f"    14 {TIMES} locator resolved to visible {preview(one)}"
                     for one in found[:1]
                 ]
-                self.turn.clock_us += TIMEOUT_US
+                self.turn.clock_us += self.dialect.wait_us
                 failure = self.dialect.failure(
                     "locator.waitFor", "Timeout 5000ms exceeded.", log, "TimeoutError"
                 )

@@ -185,7 +185,8 @@ def _has_global_attribute(element: Element, role: str | None) -> bool:
     return False
 
 
-def _is_focusable(element: Element) -> bool:
+def is_focusable(element: Element) -> bool:
+    """Whether an element can have the focus, as far as it says itself."""
     if element.is_natively_disabled:
         return False
     tag = element.tag
@@ -198,4 +199,4 @@ def _is_focusable(element: Element) -> bool:
 
 def _keeps_role(element: Element, role: str | None) -> bool:
     """Whether an element that is said to be presentational is not."""
-    return _has_global_attribute(element, role) or _is_focusable(element)
+    return _has_global_attribute(element, role) or is_focusable(element)

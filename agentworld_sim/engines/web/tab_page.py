@@ -102,7 +102,7 @@ class TabPage:
         prefix = f"f{tab.documents - 1}" if distilled and tab.documents > 1 else ""
         hrefs = self.document.sheet_links.values()
         texts = {href: sheet(resolve_url(self.page.url, href)) for href in hrefs}
-        self._sheets = {href: text for href, text in texts.items() if text is not None}
+        self.sheets = {href: text for href, text in texts.items() if text is not None}
         self._distilled = distilled
         # A page that is changed and then not kept is lost with its turn.
         key, tree = read.pop(tab.number, (None, None))
@@ -116,12 +116,12 @@ class TabPage:
     def _key(self, controls: Any, refs: Any) -> Any:
         """What a page that was read follows from."""
         width = self._browser.width
-        return self.page.html, self._sheets, self._distilled, width, controls or None, refs
+        return self.page.html, self.sheets, self._distilled, width, controls or None, refs
 
     def _read(self, live: LiveState, refs: RefBook) -> PageView:
         rules = "distilled" if self._distilled else "full"
         width = self._browser.width
-        return PageView(self.document, live, refs, sheets=self._sheets, rules=rules, width=width)
+        return PageView(self.document, live, refs, sheets=self.sheets, rules=rules, width=width)
 
     def save(self) -> None:
         """Keeps what was done to the page."""

@@ -8,7 +8,13 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserState, WebPage
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
+<<<<<<< HEAD
 from agentworld_sim.engines.web.http_turn import http_answer, request_of
+=======
+from agentworld_sim.engines.web.browsergym_actions import BrowserGymCall
+from agentworld_sim.engines.web.http_turn import http_answer
+from agentworld_sim.engines.web.instructions_on_pages import with_instructions
+>>>>>>> web18a
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
@@ -26,17 +32,19 @@ from agentworld_sim.toolkits import (
     known_tool,
     unknown_to,
 )
-from agentworld_sim.toolkits.playwright import NEWER, OLDER, UNCOMPUTED, is_older
+from agentworld_sim.toolkits.playwright import BROWSERGYM, NEWER, OLDER, UNCOMPUTED, is_older
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
+_LANGCHAIN = "playwright-toolkit"
 _DIALECTS = {NEWER: Dialect("target"), OLDER: Dialect("ref")}
 
 
 class WebEngine:
-    """Implements `Engine` and `BindsTogether` for the tools of Playwright's MCP server, and for those of
-    LangChain's toolkit for Playwright. They share one browser, which is part of the world's state."""
+    """Implements `Engine` and `BindsTogether` for the tools of Playwright's MCP server, for those of
+    LangChain's toolkit for Playwright, and for BrowserGym's actions. They share one browser, which is part of
+    the world's state."""
 
     name = "web"
     route: Literal["compute"] = "compute"
@@ -114,7 +122,7 @@ class WebSession:
             assert self._imaginer is not None
             wanted, imaginer = needed.wanted, self._imaginer
         browser = BrowserState(context.state.values)
-        tab = browser.tab if found.toolkit in _DIALECTS else browser.newest
+        tab = browser.newest if found.toolkit == _LANGCHAIN else browser.tab
         question = await PageQuestion.of(
             browser.urls(tab),
             wanted,
@@ -163,9 +171,16 @@ class WebSession:
             read,
             distilled=dialect is None or dialect.is_newer,
         )
+<<<<<<< HEAD
         if dialect is None:
+=======
+        arguments = arguments_of(context.tool.binds_to, context.call.arguments)
+        if found.toolkit == BROWSERGYM:
+            answer = BrowserGymCall(turn).answer(arguments["action"])
+        elif dialect is None:
+>>>>>>> web18a
             answer = LangChainCall(turn).answer(found.name, arguments)
         else:
             answer = PlaywrightCall(turn, dialect).answer(found.name, arguments)
         self._read = read
-        return answer
+        return with_instructions(answer, state)
