@@ -8,13 +8,9 @@ from typing import Any, Literal
 
 from agentworld_sim.engines.web.browser_state import BrowserState, WebPage
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
-<<<<<<< HEAD
-from agentworld_sim.engines.web.http_turn import http_answer, request_of
-=======
 from agentworld_sim.engines.web.browsergym_actions import BrowserGymCall
-from agentworld_sim.engines.web.http_turn import http_answer
+from agentworld_sim.engines.web.http_turn import http_answer, request_of
 from agentworld_sim.engines.web.instructions_on_pages import with_instructions
->>>>>>> web18a
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
@@ -171,14 +167,9 @@ class WebSession:
             read,
             distilled=dialect is None or dialect.is_newer,
         )
-<<<<<<< HEAD
-        if dialect is None:
-=======
-        arguments = arguments_of(context.tool.binds_to, context.call.arguments)
         if found.toolkit == BROWSERGYM:
             answer = BrowserGymCall(turn).answer(arguments["action"])
         elif dialect is None:
->>>>>>> web18a
             answer = LangChainCall(turn).answer(found.name, arguments)
         else:
             answer = PlaywrightCall(turn, dialect).answer(found.name, arguments)
