@@ -247,3 +247,6 @@ fidelity: $(READY) ## compare the machine with the recorded real one
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-wheel $(VLLM) $(FRAMEWORKS) $(TRAIN) build dist .pytest_cache .ruff_cache .hypothesis
+
+programs: ## mawk from Debian's sources, for experiments/programs (ADR 43)
+	bash experiments/programs/build.sh build/programs
