@@ -11,7 +11,15 @@ class _Waits(BaseException):
     """A thread waits for what only others can give."""
 
 
-def enter(threading):
+def enter(module):
+    if module.__name__ == "queue":
+        # Its own part in C waits where nobody else can run.
+        module.SimpleQueue = module._PySimpleQueue
+    else:
+        _change(module)
+
+
+def _change(threading):
     main = threading.main_thread()
     numbers = itertools.count(main.ident + 1)
     running, waiting = [main], []
@@ -39,7 +47,7 @@ def enter(threading):
     def advance():
         """Lets those that wait run again; whether one came to its end."""
         tried, waiting[:] = waiting[:], []
-        return any([proceed(thread) for thread in tried])
+        return sum(map(proceed, tried)) > 0
 
     def stand_still():
         if len(running) > 1:
@@ -71,8 +79,10 @@ def enter(threading):
                 raise RuntimeError("release unlocked lock")
             self._owned = False
 
-        def locked(self):
+        def is_locked(self):
             return self._owned
+
+        locked = is_locked
 
         def __enter__(self):
             return self.acquire()
@@ -84,7 +94,9 @@ def enter(threading):
             self._owned = False
 
         def __repr__(self):
-            return f"<{'locked' if self._owned else 'unlocked'} _thread.lock object at {id(self):#x}>"
+            return (
+                f"<{'locked' if self._owned else 'unlocked'} _thread.lock object at {id(self):#x}>"
+            )
 
     def start(self):
         if not self._initialized:
@@ -147,7 +159,3 @@ def enter(threading):
     threading._active_limbo_lock = threading.RLock()
     main._started = threading.Event()
     main._started.set()
-    # Its own part in C waits where nobody else can run.
-    import queue
-
-    queue.SimpleQueue = queue._PySimpleQueue
