@@ -1,6 +1,6 @@
 """The corpus of `tests/fidelity`, with text programs that Debian's sources were built to: equality and speed.
 
-`python -m experiments.programs.measure`, after `make programs`, prints what `results.json` holds.
+`python -m tests.machine.built_programs`, after `make programs`, prints what `results.json` holds.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ async def equal() -> dict[str, tuple[int, int]]:
         result = await compare_topic(topic, WorldShell(), only=[])
         for session in result.sessions:
             for command in session.commands:
-                for name in NAMES:
-                    if any(f"{word} " in command.recorded.run for word in NAMES[name]):
+                for name, words in NAMES.items():
+                    if any(f"{word} " in command.recorded.run for word in words):
                         good, all_ = found.get(name, (0, 0))
                         found[name] = (good + command.equal, all_ + 1)
     return found
