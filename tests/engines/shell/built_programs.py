@@ -1,6 +1,6 @@
 """The corpus of `tests/fidelity`, with text programs that Debian's sources were built to: equality and speed.
 
-`python -m tests.machine.built_programs`, after `make programs`, prints what `results.json` holds.
+`python -m tests.engines.shell.built_programs`, after `make programs`, prints what `results.json` holds.
 """
 
 from __future__ import annotations
