@@ -77,7 +77,7 @@ def main() -> None:
                 COMMANDS.update(dict.fromkeys(NAMES[name], run))  # type: ignore[attr-defined]
                 for place in (commands, live_machine, live_shell):
                     # As programs of the machine, they read and write bytes.
-                    place.READERS = place.READERS.union(NAMES[name])
+                    setattr(place, "READERS", commands.READERS.union(NAMES[name]))  # noqa: B010 -- of a module
             commands.plain_commands.cache_clear()
         report[phase] = {
             "equal": asyncio.run(equal()),
