@@ -22,7 +22,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-machine test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-machine test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity programs clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -252,3 +252,6 @@ fidelity: $(READY) ## compare the machine with the recorded real one
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-wheel $(VLLM) $(FRAMEWORKS) $(TRAIN) build dist .pytest_cache .ruff_cache .hypothesis
+
+programs: ## mawk from Debian's sources, for experiments/programs (ADR 43)
+	bash experiments/programs/build.sh build/programs

@@ -17,7 +17,7 @@ _LONG = (
 )
 _OPTIONS = Options(
     "EFGPe:f:iyvwxcLlm:oqsbHhnTzZA:B:C:ad:D:rRIU0123456789",
-    dict(word.split("=") for word in _LONG.split()),
+    {name: letter for name, _, letter in (word.partition("=") for word in _LONG.split())},
 )
 
 

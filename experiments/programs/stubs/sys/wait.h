@@ -1,0 +1,1 @@
+#include "unix_stubs.h"
