@@ -117,7 +117,7 @@ def _library() -> FileSystem:
     # Imported late: it is part of an extra.
     from agentworld_sim.engines.shell.wasi.python.library import library_files
 
-    fs = _empty()
+    fs = empty_files()
     files = library_files()
     folders = {parent for name in files for parent in (name.rpartition("/")[0], "lib-dynload")}
     for folder in sorted(folders - {""}):

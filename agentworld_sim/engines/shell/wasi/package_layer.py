@@ -34,7 +34,7 @@ from agentworld_sim.store.home import cache_home
 
 PACKAGES_AT = "/usr/lib/python3/dist-packages"
 WHEELS_AT = "/usr/share/python-wheels"
-SITE_AT = f"/usr/local/lib/python{PYTHON}/dist-packages"
+SITE_AT = f"/usr/local/lib/python{PYTHON}/site-packages"
 SCRIPTS_AT = "/usr/local/bin"
 
 PIP_CONF = (
