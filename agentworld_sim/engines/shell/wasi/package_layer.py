@@ -26,7 +26,7 @@ from agentworld_sim.engines.shell.image import INSTALLED_US, empty_files, system
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.wasi.wheels import PYTHON, Wheel, needed_wheels, wheels_in
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import EngineFailure, UsageError
 from agentworld_sim.store.home import cache_home
 
 PACKAGES_AT = "/usr/lib/python3/dist-packages"
@@ -241,9 +241,10 @@ def compiled_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """
     from agentworld_sim.engines.shell.wasi.python.python_program import python3
 
-    live = LiveFiles(system_mounts())
-    for folder in sorted({name.rpartition("/")[0] for name in sources}):
-        live.fs.mkdir(f"/{folder}", True)
+    live = LiveFiles(mounts := system_mounts())
+    folders = sorted({f"/{name.rpartition('/')[0]}" for name in sources})
+    for folder in (*mounts, *folders):
+        live.fs.mkdir(folder, True)
     for name, data in sources.items():
         if name.endswith(".py"):
             live.fs.write_file(f"/{name}", data)
@@ -261,10 +262,10 @@ def compiled_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
         native=lambda *_, **__: CommandResult(),
         seconds_left=lambda: 600.0,
     )
-    python3(call)
+    if (done := python3(call)).exit_code not in (0, 1):
+        raise EngineFailure(f"the packages cannot be compiled: {done.stderr[-500:]}")
     found = {}
-    for folder in sorted({name.rpartition("/")[0] for name in sources}):
-        place = f"{folder}/__pycache__"
-        if live.exists(f"/{place}"):
-            found |= {f"{place}/{n}": live.read(f"/{place}/{n}") for n in live.listdir(f"/{place}")}
+    for folder in folders:
+        if live.exists(place := f"{folder}/__pycache__"):
+            found |= {f"{place[1:]}/{one}": live.read(f"{place}/{one}") for one in live.listdir(place)}
     return found
