@@ -1,9 +1,18 @@
 """Requests to the machine: what WASI has no call for."""
 
+import errno
 import os
 from _json import encode_basestring_ascii as quote
 
 _WORDS = {"true": True, "false": False, "null": None}
+_LINUX = dict(
+    zip(
+        (1, 2, 9, 11, 13, 17, 20, 21, 22, 28, 30, 40),
+        "EPERM ENOENT EBADF EAGAIN EACCES EEXIST ENOTDIR EISDIR EINVAL ENOSPC EROFS ELOOP".split(),
+    )
+)
+"""Linux's numbers of errors; WASI has others."""
+
 _known = {}
 
 
@@ -31,7 +40,8 @@ def ask(what, data=b"", **fields):
     line, _, rest = bytes(whole).partition(b"\n")
     answer = eval(line, _WORDS)  # JSON of these answers is also Python.
     if "errno" in answer:
-        raise OSError(answer["errno"], os.strerror(answer["errno"]), fields.get("path"))
+        code = getattr(errno, _LINUX.get(answer["errno"], "EIO"))
+        raise OSError(code, os.strerror(code), fields.get("path"))
     return answer, rest
 
 

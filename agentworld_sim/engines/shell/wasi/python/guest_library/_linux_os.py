@@ -224,9 +224,11 @@ def enter(os):
         "waitstatus_to_exitcode": lambda status: status >> 8 if status & 0x7F == 0 else -(status & 0x7F),
         "WEXITSTATUS": lambda status: status >> 8,
         "WIFEXITED": lambda status: status & 0x7F == 0,
+        "WIFSTOPPED": lambda status: False,
+        "WSTOPSIG": lambda status: 0,
         "WIFSIGNALED": lambda status: status & 0x7F != 0,
         "WTERMSIG": lambda status: status & 0x7F,
-        "WNOHANG": 1, "P_WAIT": 0, "P_NOWAIT": 1,
+        "WNOHANG": 1, "WUNTRACED": 2, "P_WAIT": 0, "P_NOWAIT": 1,
     }  # fmt: skip
     import posix
 
