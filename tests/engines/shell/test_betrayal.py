@@ -15,7 +15,7 @@ from .conftest import MachineShell, MakeMachine
 
 BETRAYAL = re.compile(
     r"bashkit|sandbox|monty|everruns|virtual(?! memory|ization)|simulat|emulat|in-process|\brust"
-    r"|Traceback|RuntimeError|UnicodeEncodeError|BrokenPipeError|\bpanick?ed|/proc/self/exe"
+    r"|Traceback \(|RuntimeError|UnicodeEncodeError|BrokenPipeError|\bpanick?ed|/proc/self/exe"
     r"|unavailable in|not supported in|\buutils\b|\bclap\b|0\.20\.1|unexpected argument '"
     r"|For more information, try|io error|RANDOM=\d|:kept:",
     re.IGNORECASE,

@@ -7,6 +7,7 @@ The numbers are those of the standard's `wasi_snapshot_preview1`.
 from __future__ import annotations
 
 import errno
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from random import Random
 from agentworld_sim.engines.shell._command import Streams
 from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
+from agentworld_sim.engines.shell.wasi.error_codes import in_linux_terms
 from agentworld_sim.engines.shell.wasi.run_files import (
     DEVICE,
     DIRECTORY,
@@ -24,20 +26,6 @@ from agentworld_sim.engines.shell.wasi.run_files import (
     LINK,
     Node,
     RunFiles,
-)
-
-_CODES = {
-    errno.EACCES: 2, errno.EBADF: 8, errno.EEXIST: 20, errno.EFAULT: 21, errno.EFBIG: 22, errno.EINVAL: 28,
-    errno.EIO: 29, errno.EISDIR: 31, errno.ELOOP: 32, errno.EMFILE: 33, errno.ENAMETOOLONG: 37,
-    errno.ENOENT: 44, errno.ENOSPC: 51, errno.ENOSYS: 52, errno.ENOTDIR: 54, errno.ENOTEMPTY: 55,
-    errno.ENOTSUP: 58, errno.ENXIO: 60, errno.EPERM: 63, errno.EPIPE: 64, errno.EROFS: 69,
-    errno.ESPIPE: 70, errno.EXDEV: 75,
-}  # fmt: skip
-"""WASI's numbers of the errors."""
-
-BADF, INVAL, ISDIR, NOTDIR, NOTEMPTY, NOTSUP, SPIPE, EXIST, NOENT, FBIG, MFILE, NOSPC, NXIO = (
-    _CODES[getattr(errno, "E" + name)]
-    for name in "BADF INVAL ISDIR NOTDIR NOTEMPTY NOTSUP SPIPE EXIST NOENT FBIG MFILE NOSPC NXIO".split()
 )
 
 ROOT = 3
@@ -62,7 +50,11 @@ DEVICES = {
 REQUESTS = "/dev/.machine"
 """A device of ours: what is written to it is a request to the machine, what is read the answer."""
 
-_STREAMS = {f"/proc/self/fd/{number}": number for number in (0, 1, 2)}
+_STREAMS = {
+    name: number
+    for number, device in enumerate(("stdin", "stdout", "stderr"))
+    for name in (f"/proc/self/fd/{number}", f"/dev/fd/{number}", f"/dev/{device}")
+}
 
 
 class ProgramEnded(BaseException):
@@ -143,7 +135,7 @@ class WasiKernel:
             self._memory = self._view()
             self._size = len(self._memory)
             if end > self._size:
-                raise OSError(errno.EFAULT, "")
+                raise _failure(errno.EFAULT)
 
     def _get(self, at: int, size: int) -> bytes:
         self._reach(at + size)
@@ -233,19 +225,19 @@ class WasiKernel:
         try:
             return self._open[number]
         except KeyError:
-            raise OSError(errno.EBADF, "") from None
+            raise _failure(errno.EBADF) from None
 
     def _file(self, number: int) -> OpenFile:
         found = self._descriptor(number)
         if isinstance(found, int):
-            raise OSError(errno.ESPIPE, "")
+            raise _failure(errno.ESPIPE)
         return found
 
     def _data(self, number: int) -> OpenFile:
         """An open file that holds bytes."""
         found = self._file(number)
         if found.node.kind == DIRECTORY:
-            raise OSError(errno.EISDIR, "")
+            raise _failure(errno.EISDIR)
         return found
 
     def duplicate(self, number: int, to: int | None) -> int:
@@ -317,11 +309,10 @@ class WasiKernel:
     def fd_filestat_set_times(self, number: int, _access: int, mtime_ns: int, flags: int) -> None:
         self._set_time(self._file(number).node, mtime_ns, flags)
 
-    def fd_prestat_get(self, number: int, at: int) -> int | None:
+    def fd_prestat_get(self, number: int, at: int) -> None:
         if number != ROOT:
-            return BADF
+            raise _failure(errno.EBADF)
         self._put(at, struct.pack("<II", 0, 1))
-        return None
 
     def fd_prestat_dir_name(self, _number: int, at: int, _size: int) -> None:
         self._put(at, b"/")
@@ -355,7 +346,7 @@ class WasiKernel:
         if node.kind == FILE:
             return self.files.read(node)[offset : offset + size]
         if node.kind == DIRECTORY:
-            raise OSError(errno.EISDIR, "")
+            raise _failure(errno.EISDIR)
         if found.answer is not None:
             return found.answer[offset : offset + size]
         if node.name in ("zero", "full"):
@@ -366,7 +357,7 @@ class WasiKernel:
         data = b"".join(self._get(at, size) for at, size in self._pieces(vectors, count))
         found = self._descriptor(number)
         if isinstance(found, int):
-            self.streams.write(found or 1, data)
+            self.streams.write(found or 1, in_linux_terms(data))
         else:
             if found.flags & _APPENDS:
                 found.at = self.files.size(found.node)
@@ -382,7 +373,7 @@ class WasiKernel:
     def _write_at(self, found: OpenFile, offset: int, data: bytes) -> None:
         node = found.node
         if node.kind == DIRECTORY:
-            raise OSError(errno.EISDIR, "")
+            raise _failure(errno.EISDIR)
         if node.kind == FILE:
             self._require_room(offset + len(data))
             held = self.files.writable(node)
@@ -392,31 +383,30 @@ class WasiKernel:
             if self.live.conditions.free_bytes is not None:
                 self.files.flush(node)
         elif node.name == "full":
-            raise OSError(errno.ENOSPC, "")
+            raise _failure(errno.ENOSPC)
         elif node.path == REQUESTS:
             found.answer, found.at = self.request(self, data), -len(data)
 
     @staticmethod
     def _require_room(size: int) -> None:
         if size > LARGEST:
-            raise OSError(errno.EFBIG, "")
+            raise _failure(errno.EFBIG)
 
-    def fd_seek(self, number: int, offset: int, whence: int, at: int) -> int | None:
+    def fd_seek(self, number: int, offset: int, whence: int, at: int) -> None:
         found = self._file(number)
         base = (0, found.at, self.files.size(found.node) if whence == 2 else 0)[whence]
         if base + offset < 0:
-            return INVAL
+            raise _failure(errno.EINVAL)
         found.at = base + offset
         self._put(at, found.at.to_bytes(8, "little"))
-        return None
 
     def fd_tell(self, number: int, at: int) -> None:
         self._put(at, self._file(number).at.to_bytes(8, "little"))
 
-    def fd_readdir(self, number: int, at: int, size: int, cookie: int, size_at: int) -> int | None:
+    def fd_readdir(self, number: int, at: int, size: int, cookie: int, size_at: int) -> None:
         folder = self._file(number).node
         if folder.kind != DIRECTORY:
-            return NOTDIR
+            raise _failure(errno.ENOTDIR)
         listed = [(".", folder), ("..", folder.parent or folder), *self.files.list(folder).items()]
         out = bytearray()
         for index in range(cookie, len(listed)):
@@ -428,7 +418,6 @@ class WasiKernel:
                 break
         self._put(at, out[:size])
         self._put_u32(size_at, min(size, len(out)))
-        return None
 
     # Paths
 
@@ -436,52 +425,48 @@ class WasiKernel:
         text = self._text(at, size)
         folder = self._file(number).node
         if folder.kind != DIRECTORY:
-            raise OSError(errno.ENOTDIR, "")
+            raise _failure(errno.ENOTDIR)
         return text if text.startswith("/") else f"{folder.path.rstrip('/')}/{text}"
 
     def path_open(
         self, number: int, follow: int, at: int, size: int, how: int,
         rights: int, _inheriting: int, flags: int, number_at: int,
-    ) -> int | None:  # fmt: skip
+    ) -> None:  # fmt: skip
         path = self._path(number, at, size)
-        if path in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
-            path = f"/proc/self/fd/{('stdin', 'stdout', 'stderr').index(path[5:])}"
         new = self._free_number()
         if path in _STREAMS:
             self._open[new] = self._descriptor(_STREAMS[path])
-            self._put_u32(number_at, new)
-            return None
-        if path == REQUESTS:
+        elif path == REQUESTS:
             self._open[new] = OpenFile(Node(DEVICE, self.files.find("/dev"), ".machine"))
-            self._put_u32(number_at, new)
-            return None
-        node = None
+        else:
+            self._open[new] = OpenFile(self._node(path, follow, how, rights), 0, flags)
+        self._put_u32(number_at, new)
+
+    def _node(self, path: str, follow: int, how: int, rights: int) -> Node:
+        """What is to be opened, made if that is wanted."""
         if how & _MAKE:
             found, parent, name = self.files.place(path)
-            if found is not None and how & _ANEW:
-                return EXIST
             if found is None:
-                node = self.files.create(parent, name)
-        if node is None:
-            node = self.files.find(path, follow=bool(follow & _FOLLOWS))
+                return self.files.create(parent, name)
+            if how & _ANEW:
+                raise _failure(errno.EEXIST)
+        node = self.files.find(path, follow=bool(follow & _FOLLOWS))
         if node.kind == LINK:
-            return _CODES[errno.ELOOP]
+            raise _failure(errno.ELOOP)
         if how & _FOLDER and node.kind != DIRECTORY:
-            return NOTDIR
+            raise _failure(errno.ENOTDIR)
         if node.kind == DIRECTORY and rights & _WRITES and not how & _FOLDER:
-            return ISDIR
+            raise _failure(errno.EISDIR)
         if node.kind == DEVICE and node.name in ("tty", "ptmx"):
-            return NXIO
+            raise _failure(errno.ENXIO)
         if how & _EMPTY and node.kind == FILE and self.files.size(node):
             self.files.writable(node).clear()
-        self._open[new] = OpenFile(node, 0, flags)
-        self._put_u32(number_at, new)
-        return None
+        return node
 
     def _free_number(self) -> int:
         number = next(n for n in range(ROOT + 1, MOST_OPEN + 1) if n not in self._open)
         if number == MOST_OPEN:
-            raise OSError(errno.EMFILE, "")
+            raise _failure(errno.EMFILE)
         return number
 
     def path_filestat_get(self, number: int, follow: int, at: int, size: int, to: int) -> None:
@@ -515,93 +500,85 @@ class WasiKernel:
             mtime_us = self._now_ns() // 1_000 if flags & 8 else mtime_ns // 1_000
             self.files.set_time(node, mtime_us)
 
-    def path_create_directory(self, number: int, at: int, size: int) -> int | None:
+    def path_create_directory(self, number: int, at: int, size: int) -> None:
         found, parent, name = self.files.place(self._path(number, at, size))
         if found is not None:
-            return EXIST
+            raise _failure(errno.EEXIST)
         self.files.make_folder(parent, name)
-        return None
 
-    def path_unlink_file(self, number: int, at: int, size: int) -> int | None:
+    def path_unlink_file(self, number: int, at: int, size: int) -> None:
         found, _, _ = self.files.place(self._path(number, at, size))
         if found is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if found.kind == DIRECTORY:
-            return ISDIR
+            raise _failure(errno.EISDIR)
         self.files.remove(found)
-        return None
 
-    def path_remove_directory(self, number: int, at: int, size: int) -> int | None:
+    def path_remove_directory(self, number: int, at: int, size: int) -> None:
         found, _, _ = self.files.place(self._path(number, at, size))
         if found is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if found.kind != DIRECTORY:
-            return NOTDIR
+            raise _failure(errno.ENOTDIR)
         if self.files.list(found):
-            return NOTEMPTY
+            raise _failure(errno.ENOTEMPTY)
         self.files.remove(found)
-        return None
 
     def path_rename(
         self, number: int, at: int, size: int, number_to: int, at_to: int, size_to: int
-    ) -> int | None:
+    ) -> None:
         node, _, _ = self.files.place(self._path(number, at, size))
         before, parent, name = self.files.place(self._path(number_to, at_to, size_to))
         if node is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if before is not None and before is not node:
             if before.kind == DIRECTORY and node.kind != DIRECTORY:
-                return ISDIR
+                raise _failure(errno.EISDIR)
             if node.kind == DIRECTORY and before.kind != DIRECTORY:
-                return NOTDIR
+                raise _failure(errno.ENOTDIR)
             if before.kind == DIRECTORY and self.files.list(before):
-                return NOTEMPTY
+                raise _failure(errno.ENOTEMPTY)
         inside: Node | None = parent
         while inside is not None:
             if inside is node:
-                return INVAL
+                raise _failure(errno.EINVAL)
             inside = inside.parent
         self.files.rename(node, parent, name, before)
-        return None
 
-    def path_symlink(self, at: int, size: int, number: int, at_to: int, size_to: int) -> int | None:
+    def path_symlink(self, at: int, size: int, number: int, at_to: int, size_to: int) -> None:
         found, parent, name = self.files.place(self._path(number, at_to, size_to))
         if found is not None:
-            return EXIST
+            raise _failure(errno.EEXIST)
         self.files.make_link(self._text(at, size), parent, name)
-        return None
 
     def path_link(
         self, number: int, follow: int, at: int, size: int, number_to: int, at_to: int, size_to: int
-    ) -> int | None:
+    ) -> None:
         """A world has no hard links: as with `ln`, the new name is a copy."""
         node = self.files.find(self._path(number, at, size), follow=bool(follow & _FOLLOWS))
         found, parent, name = self.files.place(self._path(number_to, at_to, size_to))
         if found is not None:
-            return EXIST
+            raise _failure(errno.EEXIST)
         if node.kind == DIRECTORY:
-            return _CODES[errno.EPERM]
+            raise _failure(errno.EPERM)
         if node.kind == LINK:
             self.files.make_link(self.files.target(node), parent, name)
-            return None
-        made = self.files.create(parent, name)
+            made = self.files.create(parent, name)
         self.files.writable(made).extend(self.files.read(node))
         self.files.flush(made)
         self.files.set_mode(made, self.files.status(node).mode)
-        return None
 
     def path_readlink(
         self, number: int, at: int, size: int, to: int, room: int, size_at: int
-    ) -> int | None:
+    ) -> None:
         node, _, _ = self.files.place(self._path(number, at, size))
         if node is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if node.kind != LINK:
-            return INVAL
+            raise _failure(errno.EINVAL)
         data = self.files.target(node).encode("utf-8", "surrogateescape")[:room]
         self._put(to, data)
         self._put_u32(size_at, len(data))
-        return None
 
 
 CALLS = tuple(
@@ -620,15 +597,12 @@ CALLS = tuple(
 
 def _no_such_thing(*_: int) -> int:
     """The answer about sockets and rights."""
-    return _CODES[errno.ENOTSUP]
+    raise _failure(errno.ENOTSUP)
 
 
 def _c_string(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
-def code_of(error: OSError) -> int:
-    """WASI's number of an error."""
-    if isinstance(error, BrokenPipeError):
-        return _CODES[errno.EPIPE]
-    return _CODES.get(error.errno or 0, _CODES[errno.EIO])
+def _failure(number: int) -> OSError:
+    return OSError(number, os.strerror(number))

@@ -19,7 +19,7 @@ from pathlib import Path
 import wasmtime
 from wasmtime import _ffi
 
-from agentworld_sim.engines.shell.wasi.wasi_kernel import code_of
+from agentworld_sim.engines.shell.wasi.error_codes import code_of
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.store.home import cache_home
 

