@@ -21,10 +21,8 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 
+from agentworld_sim.engines.shell.wasi.package_files import PYTHON
 from agentworld_sim.errors import UsageError, nearest
-
-PYTHON = "3.12"
-"""The machine's Python, for which packages are chosen."""
 
 MARKERS = {
     "implementation_name": "cpython",

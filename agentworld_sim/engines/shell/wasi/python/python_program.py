@@ -104,19 +104,28 @@ def _module(
 
 def _run_alone(program: str, text: str) -> str:
     """What a program prints that runs in no world."""
-    from agentworld_sim.engines.shell.image import system_mounts
-
-    files = LiveFiles(system_mounts())
-    files.mkdir("/usr/bin", parents=True)
-    files.mkdir(FOLDER, parents=True)
-    argv = ["-I", "-S", "-c", program]
-    call = CommandCall(
-        "python3", argv, text, {}, "/", files, files.clock, Random(0), Machine(), native=_no_command
-    )
-    result = run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv])
+    result, _ = run_alone(["-c", program], text)
     if result.exit_code:
         raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
     return result.stdout
+
+
+def run_alone(
+    argv: Sequence[str], text: str = "", files: Mapping[str, bytes] = {}
+) -> tuple[CommandResult, LiveFiles]:
+    """Runs the interpreter in no world, with standard input and files of its own; what it printed and the files then."""
+    from agentworld_sim.engines.shell.image import system_mounts
+
+    live = LiveFiles(system_mounts())
+    for folder in {"/usr/bin", FOLDER, *(path.rpartition("/")[0] for path in files)}:
+        live.mkdir(folder, parents=True)
+    for path, data in files.items():
+        live.write(path, data)
+    argv = ["-I", "-S", *argv]
+    call = CommandCall(
+        "python3", argv, text, {}, "/", live, live.clock, Random(0), Machine(), native=_no_command
+    )
+    return run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv]), live
 
 
 def _no_command(*_: object, **__: object) -> CommandResult:
