@@ -17,6 +17,7 @@ from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account, groups_of
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.wasi.process import run_process
 from agentworld_sim.engines.shell.wasi.python.library import FOLDER, frozen_modules, guest_code
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
@@ -135,7 +136,8 @@ def run_alone(
     """Runs the interpreter in no world, with standard input and files of its own; what it printed and the files then."""
     from agentworld_sim.engines.shell.image import system_mounts
 
-    live = LiveFiles(system_mounts())
+    # Inside a callback of an interpreter, which blocks others on its thread.
+    live = LiveFiles(call_deep(system_mounts))
     for folder in {"/usr/bin", FOLDER, *(path.rpartition("/")[0] for path in files)}:
         live.mkdir(folder, parents=True)
     for path, data in files.items():
