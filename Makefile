@@ -22,7 +22,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-machine test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,6 +85,10 @@ $(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.tx
 
 test-web: $(READY) $(WEB_CLIENTS)/.ready ## curl, Python, search packages, MCP servers and Chromium through `agentworld web` (needs node)
 	$(BIN)/pytest tests/web_clients $(PYTEST_ARGS)
+
+test-machine: $(READY) ## programs of the simulated machine: Python, packages, git and what they do at limits
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[machine]'
+	$(BIN)/pytest tests/machine $(PYTEST_ARGS)
 
 $(WEB_CLIENTS)/.ready: tests/web_clients/constraints.txt tests/web_clients/package.json $(BROWSER)/.ready
 	@command -v npm >/dev/null || { echo "node and npm are needed, version 20 or newer"; exit 2; }

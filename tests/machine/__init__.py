@@ -1,0 +1,1 @@
+"""Programs of the machine, each against the real one."""

@@ -11,6 +11,7 @@ _CODES = {
     "ENFILE": 41, "ENODEV": 43, "ENOENT": 44, "ENOEXEC": 45, "ENOMEM": 48, "ENOSPC": 51, "ENOSYS": 52, "ENOTDIR": 54,
     "ENOTEMPTY": 55, "ENOTSUP": 58, "ENOTTY": 59, "ENXIO": 60, "EPERM": 63, "EPIPE": 64, "ERANGE": 68, "EROFS": 69,
     "ESPIPE": 70, "ESRCH": 71, "ETIMEDOUT": 73, "EXDEV": 75,
+    "ECONNREFUSED": 14, "ENETUNREACH": 40, "ENOTCONN": 53,
 }  # fmt: skip
 """WASI's numbers."""
 
@@ -22,6 +23,7 @@ _LINUX = {
     "ENFILE": 23, "ENODEV": 19, "ENOENT": 2, "ENOEXEC": 8, "ENOMEM": 12, "ENOSPC": 28, "ENOSYS": 38, "ENOTDIR": 20,
     "ENOTEMPTY": 39, "ENOTSUP": 95, "ENOTTY": 25, "ENXIO": 6, "EPERM": 1, "EPIPE": 32, "ERANGE": 34, "EROFS": 30,
     "ESPIPE": 29, "ESRCH": 3, "ETIMEDOUT": 110, "EXDEV": 18,
+    "ECONNREFUSED": 111, "ENETUNREACH": 101, "ENOTCONN": 107,
 }  # fmt: skip
 
 _WORDS = {
@@ -30,6 +32,7 @@ _WORDS = {
     "Filename too long": "File name too long",
     "I/O error": "Input/output error",
     "Invalid seek": "Illegal seek",
+    "Network unreachable": "Network is unreachable",
     "No child process": "No child processes",
     "No file descriptors available": "Too many open files",
     "Not a tty": "Inappropriate ioctl for device",
@@ -38,6 +41,7 @@ _WORDS = {
     "Out of memory": "Cannot allocate memory",
     "Resource busy": "Device or resource busy",
     "Result not representable": "Numerical result out of range",
+    "Socket not connected": "Transport endpoint is not connected",
     "Symbolic link loop": "Too many levels of symbolic links",
 }
 """Where the words of WASI's C library and of Debian's differ."""

@@ -7,9 +7,8 @@ from contextlib import suppress
 from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
-from typing import Literal
 
-from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult, Endless, Piece
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.wasi.machine_requests import Request, Requests
@@ -20,8 +19,14 @@ from agentworld_sim.errors import EngineFailure
 MEMORY_BYTES = 512 << 20
 """Of one run. A program that asks for more is told that there is none."""
 
-KILLED = 137
-"""The exit code of a program that the machine had to end."""
+_CRASH = (b"Segmentation fault\n", 139)
+_TRAPS = {
+    "call stack exhausted": _CRASH,
+    "out of bounds": _CRASH,
+    "indirect call": _CRASH,
+    "unreachable": (b"Aborted\n", 134),
+}
+"""What a machine says of a program that goes wrong in this way, and its exit code."""
 
 GRACE_S = 0.2
 """Host time before a turn's end, in which a program is ended and its files are written."""
@@ -46,6 +51,7 @@ def run_process(
         memory: What is written into its memory before it starts, beside the module's patches, by address.
 
     Raises:
+        Endless: the turn's time is over, or it was cancelled.
         EngineFailure: the module is not whole, or ended in a way that no program of its kind does.
     """
     streams = call.streams or _HeldStreams(call)
@@ -68,7 +74,7 @@ def run_process(
 
         # The files are slow inside a callback of the shell, and fast on another thread.
         call_deep(lambda: _run(patches, engine, kernel), watch=watch)
-    code = KILLED if kernel.exit_code is None else kernel.exit_code
+    code = kernel.exit_code
     if isinstance(streams, _HeldStreams):
         return streams.result(code)
     return CommandResult(exit_code=code)
@@ -78,10 +84,15 @@ def _run(patches: Mapping[int, bytes], engine: Engine, kernel: WasiKernel) -> No
     imports = kernel.imports()
     try:
         stopped = engine.run(imports, MEMORY_BYTES, patches, kernel.memory)
-        if stopped is None:
-            kernel.exit_code = 0
-        elif "interrupt" not in stopped:
-            raise EngineFailure(f"{kernel.argv[0]} stopped where no program does: {stopped}")
+        if stopped is not None and "interrupt" in stopped:
+            # Its time is over: a real machine would still be running it.
+            raise Endless
+        if stopped is not None:
+            signal = next((one for words, one in _TRAPS.items() if words in stopped), None)
+            if signal is None:
+                raise EngineFailure(f"{kernel.argv[0]} stopped where no program does: {stopped}")
+            said, kernel.exit_code = signal
+            kernel.streams.write(2, said)
     except ProgramEnded:
         pass
     finally:
@@ -107,13 +118,13 @@ class _HeldStreams:
         pass
 
     def result(self, exit_code: int) -> CommandResult:
-        names: tuple[Literal["out", "err"], ...] = ("out", "err")
-        pieces = tuple(
-            (
-                names[number - 1],
-                b"".join(lump for _, lump in lumps).decode("utf-8", "surrogateescape"),
+        pieces: list[Piece] = []
+        for number, lumps in groupby(self._pieces, key=itemgetter(0)):
+            data = b"".join(lump for _, lump in lumps)
+            pieces.append(
+                ("out" if number == 1 else "err", data.decode("utf-8", "surrogateescape"))
             )
-            for number, lumps in groupby(self._pieces, key=itemgetter(0))
+        out, err = (
+            "".join(text for name, text in pieces if name == which) for which in ("out", "err")
         )
-        out, err = ("".join(text for name, text in pieces if name == which) for which in names)
-        return CommandResult(out, err, exit_code, pieces)
+        return CommandResult(out, err, exit_code, tuple(pieces))

@@ -128,7 +128,8 @@ class RunFiles:
         """What is in a folder, by name, in the order of the directory."""
         if folder.entries is None:
             path = folder.path
-            folder.entries = entries = {}
+            entries: dict[str, Node] = {}
+            folder.entries = entries
             if folder.is_removed:
                 return entries
             prefix = path.rstrip("/")

@@ -86,7 +86,7 @@ class WasiKernel:
     """Answers what is written to `REQUESTS`."""
     ids: Callable[[str, str], tuple[int, int]]
     """The numbers of a user and a group."""
-    exit_code: int | None = None
+    exit_code: int = 0
     memory: ProgramMemory = field(default_factory=ProgramMemory)
     files: RunFiles = field(init=False)
     _open: dict[int, OpenFile | int] = field(init=False)
@@ -520,7 +520,8 @@ class WasiKernel:
             raise _failure(errno.EPERM)
         if node.kind == LINK:
             self.files.make_link(self.files.target(node), parent, name)
-            made = self.files.create(parent, name)
+            return
+        made = self.files.create(parent, name)
         self.files.writable(made).extend(self.files.read(node))
         self.files.flush(made)
         self.files.set_mode(made, self.files.status(node).mode)

@@ -15,9 +15,10 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import wasmtime
-from wasmtime import _ffi
+from wasmtime import _ffi as _bindings
 
 from agentworld_sim.engines.shell.wasi.error_codes import code_of
 from agentworld_sim.engines.shell.wasi.program_memory import ProgramMemory
@@ -33,6 +34,7 @@ STACK_BYTES = 2 << 20
 Imports = Mapping[str, Callable[..., int | None]]
 """The functions that a module calls, by name. What one returns, 0 for `None`, is the code of an error."""
 
+_ffi: Any = _bindings
 _NO_FINALIZER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)()
 _Callback = ctypes.CFUNCTYPE(
     ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
@@ -122,7 +124,8 @@ class Engine:
             assert isinstance(start, wasmtime.Func)
             for address, data in patches.items():
                 memory.write(store, data, address)
-            program.view = lambda: memoryview(memory.get_buffer_ptr(store)).cast("B")
+            buffer: Callable[[wasmtime.Store], Any] = memory.get_buffer_ptr
+            program.view = lambda: memoryview(buffer(store)).cast("B")
             start(store)
         except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
             if self._ended is not None:

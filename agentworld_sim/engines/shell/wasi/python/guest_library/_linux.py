@@ -10,6 +10,7 @@ from _frozen_importlib_external import PathFinder
 
 CHANGES = {
     "asyncio.selector_events": "_linux_asyncio",
+    "asyncio.unix_events": "_linux_asyncio",
     "queue": "_linux_threading",
     "socket": "_linux_socket",
     "subprocess": "_linux_subprocess",

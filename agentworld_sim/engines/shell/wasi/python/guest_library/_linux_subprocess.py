@@ -67,25 +67,12 @@ def enter(subprocess):
     waiting = []
 
     class Popen:
-        _child_created = True
-
         def __init__(
             self, args, bufsize=-1, executable=None, stdin=None, stdout=None, stderr=None, preexec_fn=None,
             close_fds=True, shell=False, cwd=None, env=None, universal_newlines=None, startupinfo=None,
             creationflags=0, restore_signals=True, start_new_session=False, pass_fds=(), *, user=None, group=None,
             extra_groups=None, encoding=None, errors=None, text=None, umask=-1, pipesize=-1, process_group=None,
         ):  # fmt: skip
-            if not isinstance(bufsize, int):
-                raise TypeError("bufsize must be an integer")
-            if (
-                text is not None
-                and universal_newlines is not None
-                and bool(universal_newlines) != bool(text)
-            ):
-                raise subprocess.SubprocessError(
-                    "Cannot disambiguate when both text and universal_newlines are supplied but"
-                    " different. Pass one or the other."
-                )
             self.args, self.returncode = args, None
             self.pid = host("pid") + next(_numbers)
             self.text_mode = bool(encoding or errors or text or universal_newlines)
@@ -106,7 +93,7 @@ def enter(subprocess):
                 _find(words[0], os.environ if env is None else self._env, self._cwd)
             if preexec_fn is not None:
                 preexec_fn()
-            self._words = words
+            self._words, self._shell = words, shell
             self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
             self._timeout = None
 
@@ -159,13 +146,9 @@ def enter(subprocess):
                 words, self._input(), self._cwd, self._env, self._stderr == STDOUT
             )
             late = self._timeout is not None and code == 124
-            self.returncode = (
-                -9
-                if late
-                else 128 - code
-                if 128 < code < 160 and self._words[1:2] != ["-c"]
-                else code
-            )
+            self.returncode = 128 - code if 128 < code < 160 and not self._shell else code
+            if late:
+                self.returncode = -9
             for number, target, data in ((1, self._stdout, out), (2, self._stderr, err)):
                 if target == PIPE:
                     self._raw[number]._data = data

