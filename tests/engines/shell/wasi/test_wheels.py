@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.errors import UsageError
 from tests.engines.shell.wasi.small_wheels import make_wheel
@@ -83,7 +82,7 @@ def test_machine_code_in_a_wheel_is_refused_whatever_its_name_says(tmp_path: Pat
 @pytest.mark.parametrize("name", ["../out.py", "/etc/passwd", "top/../../out.py"])
 def test_a_wheel_that_reaches_out_is_broken(tmp_path: Path, name: str) -> None:
     path = make_wheel(tmp_path, "top", files={name: ""})
-    with pytest.raises(UsageError, match="broken.*agentworld machine packages add top==1.0"):
+    with pytest.raises(UsageError, match=r"broken.*agentworld machine packages add top==1.0"):
         needed_wheels(["top"], [Wheel.at(path)])
 
 
