@@ -19,14 +19,6 @@ PIP = "pip==24.0"
 BUILT_PURE = {"CC": "false", "CXX": "false"}
 """Without a compiler a package whose compiled parts are optional is built without them."""
 
-folder_option = click.option(
-    "--to",
-    "folder",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="A folder for a scenario's `wheels`; by default your own wheels.",
-)
-
 
 @click.group()
 def machine() -> None:
@@ -40,22 +32,18 @@ def packages() -> None:
     \b
       agentworld machine packages add pytest requests
       agentworld machine packages add --from-source markupsafe
-      agentworld machine packages list
     """
-
-
-def _folder(given: Path | None) -> Path:
-    require("resolvelib", extra="machine")
-    from agentworld_sim.engines.shell.wasi.package_layer import user_wheels
-
-    folder = given or user_wheels()
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @packages.command()
 @click.argument("requirements", nargs=-1, required=True)
-@folder_option
+@click.option(
+    "--to",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder for a scenario's `wheels`; by default your own wheels.",
+)
 @click.option(
     "--from-source",
     is_flag=True,
@@ -66,9 +54,12 @@ def add(requirements: tuple[str, ...], folder: Path | None, from_source: bool) -
 
     Only wheels without machine code can be used. The machine's own pip is downloaded too.
     """
+    require("resolvelib", extra="machine")
+    from agentworld_sim.engines.shell.wasi.package_layer import user_wheels
     from agentworld_sim.engines.shell.wasi.wheels import PYTHON, wheels_in
 
-    target = _folder(folder)
+    target = folder or user_wheels()
+    target.mkdir(parents=True, exist_ok=True)
     there = {path.name for path in target.glob("*.whl")}
     common = ["--quiet", "--disable-pip-version-check"]
     if from_source:
@@ -101,13 +92,3 @@ def _pip(*arguments: str) -> None:
             f"pip failed: {' '.join(errors).strip() or done.stdout.strip()}\nThe machine takes wheels without machine"
             " code alone. If the compiled parts of one are optional, add it first with --from-source."
         )
-
-
-@packages.command("list")
-@folder_option
-def list_(folder: Path | None) -> None:
-    """Print the wheels that are there."""
-    from agentworld_sim.engines.shell.wasi.wheels import wheels_in
-
-    for wheel in wheels_in(_folder(folder)):
-        click.echo(f"{wheel.name} {wheel.version}{' (machine code)' * wheel.compiled}")

@@ -26,25 +26,21 @@ from agentworld_sim.engines.shell.wasi.package_layer import user_wheels
 from agentworld_sim.scenario import Scenario
 
 PROJECTS = {
-    "click": "tests",
     "humanize": "tests",
     "inflection": "test_inflection.py",
     "iniconfig": "testing",
     "itsdangerous": "tests",
-    "more-itertools": "tests",
-    "packaging": "tests",
     "parse": "tests",
     "pluggy": "testing",
     "python-slugify": "tests",
     "tabulate": "test",
-    "toolz": "toolz",
+    "toolz": "toolz/tests",
 }
 """What is given to pytest, by project."""
 
 NEEDED = {
     "humanize": ("freezegun",),
     "itsdangerous": ("freezegun",),
-    "packaging": ("hypothesis", "pretend"),
 }
 """What the tests need beside pytest."""
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from zipfile import BadZipFile, ZipFile
 
 from packaging.metadata import InvalidMetadata, Metadata
@@ -189,8 +189,9 @@ def needed_wheels(asked: Sequence[str], wheels: Sequence[Wheel]) -> list[Wheel]:
             raise UsageError(f"machine.packages: {text!r} is no requirement: {error}.") from None
     try:
         found = Resolver(_Choice(wheels), BaseReporter()).resolve(roots, max_rounds=1_000)
-    except ResolutionImpossible as error:
-        raise _impossible([cause.requirement for cause in error.causes], wheels) from None
+    except ResolutionImpossible as error:  # pyright: ignore[reportUnknownVariableType]
+        causes = cast("Any", error).causes
+        raise _impossible([cause.requirement for cause in causes], wheels) from None
     return sorted({one.wheel for one in found.mapping.values()}, key=attrgetter("name"))
 
 
