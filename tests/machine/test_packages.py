@@ -125,10 +125,9 @@ async def test_pip_installs_from_its_wheels_and_a_fork_has_what_was_installed(ma
 
 async def test_a_project_is_installed_from_its_folder_and_its_command_found(make: Make) -> None:
     world = await make(workdir="/srv/app")
-    said = await run(
-        world, "python3 -m venv /v && . /v/bin/activate && pip install -q -e . && app; which app"
-    )
-    assert said == "app of 1.0\n/v/bin/app\n"
+    said = await run(world, "python3 -m venv /v && . /v/bin/activate && pip install -q -e . && app")
+    assert said == "app of 1.0\n"
+    assert await run(world, "which app") == "/v/bin/app\n"
     assert await run(world, "/v/bin/python -c 'import sys; print(sys.prefix)'") == "/v\n"
 
 
