@@ -23,7 +23,7 @@ from agentworld_sim.store.home import open_store
 from tests.cli.in_process import run_command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-COMMANDS = "controls demo doctor mcp prompt proxy serve shell train version web world".split()
+COMMANDS = "controls demo doctor machine mcp prompt proxy serve shell train version web world".split()
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 
 
@@ -250,7 +250,7 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (
             ["qqq"],
             2,
-            "There are: bench, controls, demo, doctor, evidence, fiction, mcp, prompt, proxy, serve, shell, train, version, web, world.",
+            "There are: bench, controls, demo, doctor, evidence, fiction, machine, mcp, prompt, proxy, serve, shell, train, version, web, world.",
         ),
         (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
         (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from pathlib import PurePosixPath
 from random import Random
 from zlib import crc32
 
@@ -21,6 +22,14 @@ from agentworld_sim.engines.shell.programs import (
     Package,
     packages_of,
 )
+from agentworld_sim.engines.shell.wasi.package_files import (
+    PACKAGE_FOLDERS,
+    PACKAGES_AT,
+    WHEELS_AT,
+    package_files,
+    read_layer,
+)
+from agentworld_sim.errors import UsageError
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
 
 _OTHER_MODES = {
@@ -47,6 +56,8 @@ def _contents(machine: Machine) -> dict[str, bytes]:
         passwd += f"{user.name}:x:{user.uid}:{user.gid}:{user.gecos}:{user.home}:{user.shell}\n"
         if f":{user.gid}:\n" not in groups:
             groups += f"{user.name}:x:{user.gid}:\n"
+    if machine.wheels:
+        found |= package_files(machine.packages, machine.wheels)
     users = [line.partition(":")[0] for line in passwd.splitlines()]
     texts = {
         "/etc/debian_version": f"{machine.debian_version}\n",
@@ -89,7 +100,7 @@ def system_mounts(
 
     Those in `imagined` look installed although the shell does not have them.
     """
-    fs = _empty()
+    fs = empty_files()
     names = (*COMMAND_NAMES, *CLIENT_NAMES * has_internet)
     for name in names:
         fs.write_file(f"/{name}", _program(name))
@@ -110,18 +121,49 @@ def _library() -> FileSystem:
     # Imported late: it is part of an extra.
     from agentworld_sim.engines.shell.wasi.python.library import library_files
 
-    fs = _empty()
     files = library_files()
-    folders = {parent for name in files for parent in (name.rpartition("/")[0], "lib-dynload")}
-    for folder in sorted(folders - {""}):
-        fs.mkdir(f"/{folder}", True)
-    for name, data in files.items():
-        fs.write_file(f"/{name}", data)
-    set_times(fs, {INSTALLED_US: [f"/{name}" for name in ("", *folders, *files)]})
+    return _mount({f"/{name}": data for name, data in files.items()}, "/lib-dynload")
+
+
+@lru_cache(maxsize=8)
+def package_mounts(machine: Machine) -> Mapping[str, FileSystem]:
+    """The packages of the machine's Python by mount point, to be mounted read-only. All worlds share them.
+
+    Raises:
+        UsageError: they are more than the embedded shell's file system takes.
+    """
+    layer = read_layer(machine.packages, machine.wheels) if machine.wheels else {}
+    found: dict[str, FileSystem] = {}
+    for point, name in {PACKAGES_AT: "packages/", WHEELS_AT: "wheels/"}.items() if layer else ():
+        chosen = {place: data for place, data in layer.items() if place.startswith(name)}
+        try:
+            found[point] = _mount({f"/{n.removeprefix(name)}": d for n, d in chosen.items()})
+        except RuntimeError as error:
+            raise UsageError(
+                f"the machine cannot hold so many or so large packages: {error}. Name fewer in `packages`, or put"
+                " fewer into the folder of `wheels`."
+            ) from None
+    return found
+
+
+def _mount(files: Mapping[str, bytes], *folders: str) -> FileSystem:
+    """A file system with these files, and folders that may be empty."""
+    fs = empty_files()
+    parents = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+    made = sorted({*parents, *folders} - {"/"})
+    for folder in made:
+        fs.mkdir(folder, True)
+    for path, data in files.items():
+        fs.write_file(path, data)
+    set_times(fs, {INSTALLED_US: ["/", *made, *files]})
     return fs
 
 
 SCRIPTS = {
+    # It looks for its packages from the place by which it was called: in a virtual environment, a link.
+    **dict.fromkeys(
+        ("python", "python3", "python3.12"), '__PYVENV_LAUNCHER__=$0 exec python3 "$@"'
+    ),
     "zcat": 'exec gzip -cd "$@"',
     "zgrep": 'for f in "$@"; do if [ "$n" ]; then a+=("$l"); fi; l=$f; n=1; done; if [ -f "$l" ]; then'
     ' gzip -cdf "$l" | grep "${a[@]}"; else grep "$@"; fi',
@@ -188,10 +230,13 @@ def _tree(machine: Machine, clock_us: int) -> FileTree:
         owner, group, mode = _OWNERS.get(path, ("root", "root", _MODES.get(path, 0o755)))
         mtime = booted_us if path in ("/run", "/tmp") else INSTALLED_US
         entries.append((path, FileEntry("directory", mode, mtime, owner=owner, group=group)))
+    for path in PACKAGE_FOLDERS if machine.wheels else ():
+        entries.append((path, FileEntry("directory", 0o755, INSTALLED_US)))
     for path, target in _LINKS.items():
         entries.append((path, FileEntry("symlink", 0o777, INSTALLED_US, target)))
     for path, data in _contents(machine).items():
         mode, group = _OTHER_MODES.get(path, (0o644, "root"))
+        mode = 0o755 if path.startswith("/usr/local/bin/") else mode
         young = path in ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
         mtime = booted_us if young else INSTALLED_US
         entry = FileEntry("file", mode, mtime, blob_id(data), len(data), "root", group)
@@ -221,8 +266,8 @@ class VolatileFiles:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._filled = False
-        self.proc = _empty()
-        self.dev = _empty()
+        self.proc = empty_files()
+        self.dev = empty_files()
         for path, text in _proc_texts(machine).items():
             parent = path.rpartition("/")[0]
             if parent:
@@ -302,7 +347,8 @@ def up_seconds(machine: Machine, clock_us: int) -> float:
     return machine.boot_seconds + (clock_us - _EPOCH_US) % _PERIOD_US / 1_000_000
 
 
-def _empty() -> FileSystem:
+def empty_files() -> FileSystem:
+    """A file system without the folders that the embedded shell makes in each."""
     fs = FileSystem()
     for name in ("/home", "/tmp", "/dev"):
         fs.remove(name, True)

@@ -76,6 +76,7 @@ def python3(call: CommandCall) -> CommandResult:
     """Runs the interpreter as the agent called it."""
     argv = [_place(call), *call.argv]
     env = dict(call.env)
+    env.pop("__PYVENV_LAUNCHER__", None)
     at = _script(call.argv)
     if at is not None:
         path = normal_path(join(call.cwd, call.argv[at]))
@@ -107,8 +108,9 @@ def _script(argv: Sequence[str]) -> int | None:
 
 def _place(call: CommandCall) -> str:
     """Where the interpreter that was called is: it looks for its library and its packages from there."""
-    if "/" in call.name:
-        return normal_path(join(call.cwd, call.name))
+    name = call.env.get("__PYVENV_LAUNCHER__") or call.name
+    if "/" in name:
+        return normal_path(join(call.cwd, name))
     folders = call.env.get("PATH", "").split(":")
     places = (f"{folder.rstrip('/')}/{call.name}" for folder in folders if folder.startswith("/"))
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")
@@ -123,20 +125,29 @@ def _module(
 
 def _run_alone(program: str, text: str) -> str:
     """What a program prints that runs in no world."""
-    from agentworld_sim.engines.shell.image import system_mounts
-
-    # Inside a callback of an interpreter, which blocks others on its thread.
-    files = LiveFiles(call_deep(system_mounts))
-    files.mkdir("/usr/bin", parents=True)
-    files.mkdir(FOLDER, parents=True)
-    argv = ["-I", "-S", "-c", program]
-    call = CommandCall(
-        "python3", argv, text, {}, "/", files, files.clock, Random(0), Machine(), native=_no_command
-    )
-    result = run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv])
+    result, _ = run_alone(["-c", program], text)
     if result.exit_code:
         raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
     return result.stdout
+
+
+def run_alone(
+    argv: Sequence[str], text: str = "", files: Mapping[str, bytes] = {}
+) -> tuple[CommandResult, LiveFiles]:
+    """Runs the interpreter in no world, with standard input and files of its own; what it printed and the files then."""
+    from agentworld_sim.engines.shell.image import system_mounts
+
+    # Inside a callback of an interpreter, which blocks others on its thread.
+    live = LiveFiles(call_deep(system_mounts))
+    for folder in {"/usr/bin", FOLDER, *(path.rpartition("/")[0] for path in files)}:
+        live.mkdir(folder, parents=True)
+    for path, data in files.items():
+        live.write(path, data)
+    argv = ["-I", "-S", *argv]
+    call = CommandCall(
+        "python3", argv, text, {}, "/", live, live.clock, Random(0), Machine(), native=_no_command
+    )
+    return run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv]), live
 
 
 def _no_command(*_: object, **__: object) -> CommandResult:

@@ -5,7 +5,7 @@ import os
 import sys
 
 import _frozen_importlib_external
-from _frozen_importlib import ModuleSpec
+from _frozen_importlib import ModuleSpec, module_from_spec
 from _frozen_importlib_external import PathFinder
 
 CHANGES = {
@@ -20,7 +20,7 @@ CHANGES = {
 }
 """Modules of the library that are changed when they are imported, and by whose `enter`."""
 
-OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "resource"}
+OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "resource", "venv"}
 OWN |= {"concurrent.futures.thread", *CHANGES.values()}
 """Modules that the build has not got."""
 
@@ -42,6 +42,10 @@ class Loader:
     @staticmethod
     def exec_module(module):
         exec(load(module.__name__), module.__dict__)
+
+    @staticmethod
+    def get_code(name):
+        return load(name)
 
 
 class Finder:
@@ -94,3 +98,10 @@ if sys.prefix == sys.base_prefix and not sys.flags.isolated:
             import site
 
             site.addsitedir(folder)
+
+if (given := os.environ.get("PYTHONPATH")) and not sys.flags.ignore_environment:
+    # The user's own, which this one stands before: pip makes one for the builds of packages.
+    own = PathFinder.find_spec("sitecustomize", given.split(":"))
+    if own is not None:
+        sys.modules["sitecustomize"] = module_from_spec(own)
+        own.loader.exec_module(sys.modules["sitecustomize"])
