@@ -27,7 +27,7 @@ from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
-from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._content import Directory, FileSpec, Goal
 from agentworld_sim.scenario._internet import Address, FictionSpec, PageSpec
 from agentworld_sim.scenario._sections import (
     AnswerSpec,
@@ -39,6 +39,7 @@ from agentworld_sim.scenario._sections import (
     ToolEntry,
     ToolObject,
 )
+from agentworld_sim.scenario._task_folder import TASK_FILES, task_fields
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
     TreeSource,
@@ -190,7 +191,8 @@ class Scenario(Strict):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a scenario file, a folder that has a `scenario.yaml`, or a shipped scenario.
+        """Read a scenario file, a folder that has a `scenario.yaml`, a shipped scenario, or the folder of a
+        Harbor task (`task.toml`) or a Terminal-Bench task (`task.yaml`).
 
         Raises:
             ScenarioError: there is none, or it is invalid.
@@ -198,6 +200,8 @@ class Scenario(Strict):
         from agentworld_sim.scenario._document import MAX_BYTES, source_text
 
         file = _find(path)
+        if file.name in TASK_FILES:
+            return cls._of_task(file)
         try:
             with open(file, "rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
@@ -282,6 +286,14 @@ class Scenario(Strict):
             raise _problems_without_file("from_directory", error, cls) from error
         return scenario._with_place(str(folder), folder)
 
+    @classmethod
+    def _of_task(cls, file: Path) -> Self:
+        fields = task_fields(file.parent)
+        try:
+            return cls.model_validate(fields)._with_place(str(file), file.parent)
+        except ValidationError as error:
+            raise _problems_without_file(str(file), error, cls) from error
+
     @property
     def source(self) -> str:
         """Where it was read from."""
@@ -317,6 +329,17 @@ class Scenario(Strict):
             ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
         """
         return self._tree_source().build(blobs)
+
+    def tree_over(self, tree: FileTree, files: Mapping[str, FileSpec], blobs: Blobs) -> FileTree:
+        """A tree with more files, written as those of a scenario. A directory among them begins empty.
+
+        Raises:
+            ScenarioError: as `initial_tree`.
+        """
+        emptied = tuple(f"{path}/" for path, one in files.items() if isinstance(one, Directory))
+        kept = {path: entry for path, entry in tree.items() if not path.startswith(emptied)}
+        added = replace(self._tree_source(), files=files, files_from=None).build(blobs)
+        return FileTree(kept).with_entries(added, directory_mtime_us=self.clock_us)
 
     def _tree_source(self) -> TreeSource:
         place, files = (self._source, self._base_dir, self.clock_us), (self.files, self.files_from)
@@ -504,7 +527,7 @@ def scenario_schema() -> dict[str, Any]:
 def _find(path: str | os.PathLike[str]) -> Path:
     file = Path(path)
     if file.is_dir():
-        for name in FILE_NAMES:
+        for name in (*FILE_NAMES, *TASK_FILES):
             if (file / name).is_file():
                 return file / name
     elif file.is_file():
