@@ -33,7 +33,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@echo "installing (about a minute, once) …"
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,mcp,postgres,pytest]' --group dev
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,machine,mcp,postgres,pytest]' --group dev
 	@touch $@
 
 demo: $(READY) ## a scripted agent fixes a failing test in a simulated machine

@@ -22,8 +22,8 @@ from agentworld_graphs import ScriptedChatModel, simulate_graph
 from agentworld_graphs._demo._demo_agent import (
     TOOLS,
     chat_model,
-    fix_script,
     make_agent,
+    package_script,
     real_calls,
 )
 from agentworld_graphs._thread_refs import marks_of
@@ -125,7 +125,7 @@ async def run_demo(agent_model: str | None) -> int:
     here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")
     before = fingerprint(here), fingerprint(there)
     trace = Trace(Console(highlight=False))
-    scenario = Scenario.load("failing-test")
+    scenario = Scenario.load("package-bug")
     async with await World.create(scenario, store=open_store()) as world:
         trace.begin(scenario.instruction, agent_model or "scripted", world.id)
         trace.section("a LangGraph agent with its own tools")
@@ -145,7 +145,7 @@ async def run_demo(agent_model: str | None) -> int:
 
 
 async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
-    speaks = chat_model(model) if model else ScriptedChatModel(script=fix_script())
+    speaks = chat_model(model) if model else ScriptedChatModel(script=package_script())
     agent = make_agent(speaks, TOOLS)
     # The one line that differs from an agent with real tools.
     graph: Any = simulate_graph(agent, world)
@@ -166,7 +166,9 @@ async def _reach_by_mcp(world_id: str, trace: Trace) -> None:
     async with Client(server) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         trace.call("tools/list", {"command": ", ".join(names)})
-        arguments = {"command": "cd /srv/app && make test 2>&1 | tail -n 1 && ls -l src"}
+        arguments = {
+            "command": "cd /srv/app && python3 -m pytest -q | tail -n 1 && ls -l src/openhours"
+        }
         trace.call("bash", arguments)
         result = await client.call_tool("bash", arguments)
         text = "".join(getattr(part, "text", "") for part in result.content)
