@@ -106,9 +106,10 @@ class LiveFiles:
     def lstat(self, path: str) -> FileStat:
         path = self._place(path)
         fs, inner = self._route(path)
-        return self._file_stat(path, self._do(path, lambda: fs.stat(inner)))
+        return self.status_of(path, self._do(path, lambda: fs.stat(inner)))
 
-    def _file_stat(self, path: str, info: dict[str, Any]) -> FileStat:
+    def status_of(self, path: str, info: dict[str, Any]) -> FileStat:
+        """What `lstat` says of `path`, from what `entries_of` its folder says of it."""
         kind = cast("FileKind", info["file_type"])
         modified = cast("float", info["modified"])
         mtime_us = self.clock.world_time(modified)
@@ -165,22 +166,22 @@ class LiveFiles:
 
     def listdir(self, path: str) -> list[str]:
         """Names in byte order, without `.` and `..`."""
-        return list(self._entries(path, self.realpath(path)))
+        return list(self.entries_of(path))
 
     def entries(self, path: str) -> list[tuple[str, FileStat]]:
         """The same with what `lstat` says of each."""
         target = self.realpath(path)
         prefix = target.rstrip("/")
         found: list[tuple[str, FileStat]] = []
-        for name, info in self._entries(path, target).items():
+        for name, info in self.entries_of(target).items():
             full = f"{prefix}/{name}"
             mounted = full in self._mounts
-            found.append((name, self.lstat(full) if mounted else self._file_stat(full, info)))
+            found.append((name, self.lstat(full) if mounted else self.status_of(full, info)))
         return found
 
-    def _entries(self, path: str, target: str) -> dict[str, dict[str, Any]]:
+    def entries_of(self, path: str) -> dict[str, dict[str, Any]]:
         """Names in byte order and what bashkit says of each."""
-        fs, inner = self._route(target)
+        fs, inner = self._route(self.realpath(path))
         entries = self._do(path, lambda: fs.read_dir(inner))
         entries.sort(key=lambda entry: entry["name"].encode("utf-8", "replace"))
         hidden = MADE_BY_BASHKIT if fs is not self.fs and inner == "/" else ()

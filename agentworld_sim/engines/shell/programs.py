@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from posixpath import relpath
 
@@ -12,9 +13,6 @@ from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.types.files import normal_path
 
 DATA = Path(__file__).with_name("data")
-
-UNINSTALLED = frozenset((DATA / "uninstalled_programs.txt").read_text("utf-8").split())
-"""Names of programs that agents commonly call and that the shell engine does not have."""
 
 MISSING = frozenset(
     "assert bc busybox csv curl dotenv glob help http json log man nano parallel retry semver template"
@@ -44,6 +42,8 @@ class Package:
     """First lines of `COMMAND --version`; `{cmd}` stands for the command."""
     gnu_year: str
     """Copyright year of the GNU notice under the banner; empty for none."""
+    needs: tuple[str, ...] = ()
+    """Modules of Python that compute its commands, from the extra `machine`."""
 
     @classmethod
     def from_control(cls, stanza: str) -> Package:
@@ -59,16 +59,24 @@ class Package:
             tuple(held.get("Commands", "").split()),
             banner + "\n" * bool(banner),
             held.get("Gnu-Year", ""),
+            tuple(held.get("Needs", "").split()),
         )
 
 
+_STANZAS = (DATA / "packages.control").read_text("utf-8").strip().split("\n\n")
+
 PACKAGES = tuple(
-    map(Package.from_control, (DATA / "packages.control").read_text("utf-8").strip().split("\n\n"))
+    package for package in map(Package.from_control, _STANZAS) if all(map(find_spec, package.needs))
 )
 
 PACKAGE_OF_COMMAND = {command: package for package in PACKAGES for command in package.commands}
 
 COMMAND_NAMES = tuple(sorted(PACKAGE_OF_COMMAND))
+
+UNINSTALLED = frozenset((DATA / "uninstalled_programs.txt").read_text("utf-8").split()) - set(
+    COMMAND_NAMES
+)
+"""Names of programs that agents commonly call and that the shell engine does not have."""
 
 
 def version_text(command: str) -> str | None:

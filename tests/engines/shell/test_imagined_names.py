@@ -78,19 +78,19 @@ async def test_a_search_path_without_usr_bin_does_not_find_installed_commands() 
         assert "127" in await here.out("PATH=/nowhere; git a 2> /dev/null; echo $?")
 
 
-PYTHON = "#!/usr/bin/env python3\\nimport os\\nprint(1)\\n"
+RUBY = "#!/usr/bin/env ruby\\nimport os\\nprint(1)\\n"
 
 
 async def test_a_script_for_an_interpreter_the_shell_lacks_is_imagined_with_its_text() -> None:
     async with await ImaginedWorld.create() as here:
-        script = f"printf '{PYTHON}' > a.py; chmod +x a.py; ./a.py x; echo y | /root/a.py -"
-        assert await here.out(script) == "<python3 ./a.py x|>\n<python3 /root/a.py -|y\n>\n"
+        script = f"printf '{RUBY}' > a.py; chmod +x a.py; ./a.py x; echo y | /root/a.py -"
+        assert await here.out(script) == "<ruby ./a.py x|>\n<ruby /root/a.py -|y\n>\n"
         assert "import os" in here.imaginer.asked[0].files["/root/a.py"]
-        assert await here.out("cd /tmp; d=..; $d/root/a.py") == "<python3 ../root/a.py|>\n"
-        assert await here.out("find . -name a.py -exec {} 1 \\;") == "<python3 ./a.py 1|>\n"
+        assert await here.out("cd /tmp; d=..; $d/root/a.py") == "<ruby ../root/a.py|>\n"
+        assert await here.out("find . -name a.py -exec {} 1 \\;") == "<ruby ./a.py 1|>\n"
         await here.turn("mv a.py /usr/local/bin/tool")
         assert await here.out("tool x; echo y | xargs tool") == (
-            "<python3 /usr/local/bin/tool x|>\n<python3 /usr/local/bin/tool y|>\n"
+            "<ruby /usr/local/bin/tool x|>\n<ruby /usr/local/bin/tool y|>\n"
         )
 
 
@@ -128,8 +128,8 @@ async def test_routes_leave_commands_to_the_shell_which_does_not_have_them() -> 
             "<git a|>\nnone\nbash: line 1: kit: command not found\n"
             "bash: line 1: curl: command not found\n"
         )
-        assert await here.out("printf '#!/usr/bin/python3\\n' > a; chmod +x a; ./a; echo $?") == (
-            "126\nbash: line 1: ./a: /usr/bin/python3: bad interpreter: No such file or directory\n"
+        assert await here.out("printf '#!/usr/bin/ruby\\n' > a; chmod +x a; ./a; echo $?") == (
+            "126\nbash: line 1: ./a: /usr/bin/ruby: bad interpreter: No such file or directory\n"
         )
 
 

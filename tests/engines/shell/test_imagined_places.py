@@ -34,7 +34,7 @@ PLACES = {
     ),
     "! kit -x && echo negated": "<kit -x|>\nnegated\n",
     'kit a | while read l; do echo x | kit "$l"; done': "<kit <kit a|>|x\n>\n",
-    "python3 - <<E\nprint(1)\nE": "<python3 -|print(1)\n>\n",
+    "ruby - <<E\nprint(1)\nE": "<ruby -|print(1)\n>\n",
     "kit() { echo mine; }; command kit b": "<kit b|>\n",
     "timeout 5 kit a": "<kit a|>\n",
     "sudo kit a": "<kit a|>\n",

@@ -11,7 +11,7 @@ from importlib import import_module
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
 from agentworld_sim.engines.shell.image import PROGRAM_START
-from agentworld_sim.engines.shell.programs import MISSING
+from agentworld_sim.engines.shell.programs import MISSING, PACKAGE_OF_COMMAND
 
 _MODULES: Mapping[str, str] = {
     "apt": "apt",
@@ -54,12 +54,24 @@ def late_command(module: str, function: str) -> Command:
     """A function of a module beside this one, which is imported when it is called."""
 
     def command(call: CommandCall) -> CommandResult:
-        return getattr(import_module(f"{__name__}.{module}"), function)(call)
+        return getattr(import_module(f".{module}", __name__), function)(call)
 
     return command
 
 
-COMMANDS: Mapping[str, Command] = {name: late_command(*place) for name, place in FUNCTIONS.items()}
+PROGRAMS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("python", "python3", "python3.12"), (".wasi.python.python_program", "python3")
+    ),
+}
+"""The module, seen from here, and the function of each program that comes with the extra `machine`. A program is there
+when what its package in `data/packages.control` needs is installed."""
+
+_INSTALLED = {name: place for name, place in PROGRAMS.items() if name in PACKAGE_OF_COMMAND}
+
+COMMANDS: Mapping[str, Command] = {
+    name: late_command(*place) for name, place in {**FUNCTIONS, **_INSTALLED}.items()
+}
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
 IN_ORDER = frozenset(_IN_ORDER.split())

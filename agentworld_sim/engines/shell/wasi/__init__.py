@@ -1,0 +1,1 @@
+"""Programs compiled to WebAssembly that run on the files of a simulated machine (needs the extra `machine`)."""

@@ -1,0 +1,1 @@
+"""Python of the simulated machine."""
