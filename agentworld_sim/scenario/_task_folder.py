@@ -48,6 +48,7 @@ _INSTALL = re.compile(
 )
 _WITH = re.compile(r"(?:-w|--with)[= ]+([^\s&|;]+)")
 _APT = re.compile(r"\bapt(?:-get)?\b[^&|;\n]*?\binstall((?:[ \t]+[^\s&|;]+)+)")
+_UV = re.compile(r".*astral\.sh/uv.*")
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 _LINKED = re.compile(r"\\\n")
 
@@ -212,7 +213,10 @@ class _Task:
 
     def _mentions(self, test: str) -> tuple[set[str], set[str]]:
         """The words of the task's texts, and the modules that its programs import and that are not its own."""
-        texts = [self.instruction, _WITH.sub("", _INSTALL.sub("", _LINKED.sub(" ", test)))]
+        script = _LINKED.sub(" ", test)
+        for pattern in (_WITH, _INSTALL, _APT, _UV):
+            script = pattern.sub("", script)
+        texts = [self.instruction, script]
         own = set(sys.stdlib_module_names)
         for below in (self.context, self.folder / "tests"):
             for path in below.rglob("*") if below.is_dir() else ():

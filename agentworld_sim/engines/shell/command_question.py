@@ -231,26 +231,32 @@ MOST_FILES = 200_000
 MOST_LISTED = 500
 """Lines of the listing."""
 
+_READ = """\
+package.json tsconfig.json: npm npx node nodejs yarn pnpm bun tsc ts-node tsx jest vitest mocha eslint prettier \
+webpack vite rollup esbuild next nuxt nodemon playwright cypress
+pyproject.toml requirements.txt setup.py setup.cfg: python python3 pip pip3 pytest uv poetry pdm tox nox ruff mypy \
+pyright black
+Cargo.toml: cargo rustc clippy-driver
+go.mod: go gofmt golangci-lint gopls
+pom.xml: mvn
+build.gradle build.gradle.kts settings.gradle: gradle
+build.sbt: sbt
+CMakeLists.txt: cmake ctest
+meson.build: meson ninja
+Dockerfile docker-compose.yml docker-compose.yaml compose.yaml: docker docker-compose podman
+main.tf: terraform tofu
+Chart.yaml values.yaml: helm
+kustomization.yaml: kubectl kustomize
+ansible.cfg: ansible ansible-playbook
+Gemfile: bundle bundler rake rails rspec
+composer.json: composer artisan phpunit
+mix.exs: mix
+.git/HEAD .git/config .gitignore: git gh"""
+
 MANIFESTS: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(
-        ("npm", "npx", "node", "yarn", "pnpm", "bun", "tsc", "jest", "vitest", "eslint"),
-        ("package.json", "tsconfig.json"),
-    ),
-    **dict.fromkeys(
-        ("python", "python3", "pip", "pip3", "pytest", "uv", "poetry", "tox", "ruff", "mypy"),
-        ("pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"),
-    ),
-    **dict.fromkeys(("cargo", "rustc"), ("Cargo.toml",)),
-    "go": ("go.mod",),
-    "mvn": ("pom.xml",),
-    "gradle": ("build.gradle", "build.gradle.kts"),
-    "cmake": ("CMakeLists.txt",),
-    "docker": ("Dockerfile", "docker-compose.yml", "compose.yaml"),
-    "docker-compose": ("docker-compose.yml", "compose.yaml"),
-    "terraform": ("main.tf",),
-    "bundle": ("Gemfile",),
-    "composer": ("composer.json",),
-    "git": (".git/HEAD", ".git/config", ".gitignore"),
+    name: names.split()
+    for names, _, programs in (line.partition(":") for line in _READ.splitlines())
+    for name in programs.split()
 }
 """Files in the working directory that a command reads without being told to."""
 
