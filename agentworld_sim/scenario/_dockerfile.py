@@ -37,7 +37,7 @@ class Instruction:
 
     def words(self, variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Its flags and its words, with the variables put in. A JSON array is its words."""
-        text, flags = substituted(self.text, variables), dict[str, str]()
+        text, flags = with_variables(self.text, variables), dict[str, str]()
         while match := re.match(r"--([\w-]+)(?:=(\S+))?\s+", text):
             flags[match[1]] = match[2] or ""
             text = text[match.end() :]
@@ -46,7 +46,7 @@ class Instruction:
         return flags, shlex.split(text)
 
 
-def substituted(text: str, variables: Mapping[str, str]) -> str:
+def with_variables(text: str, variables: Mapping[str, str]) -> str:
     """A text with `$NAME`, `${NAME}`, `${NAME:-default}` and `${NAME:+other}` put in."""
 
     def value(match: re.Match[str]) -> str:

@@ -25,7 +25,6 @@ from pydantic import (
 from agentworld_sim.controls import Control, SelectiveControl
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
-from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._content import Directory, FileSpec, Goal
 from agentworld_sim.scenario._internet import Address, FictionSpec, PageSpec
@@ -39,6 +38,7 @@ from agentworld_sim.scenario._sections import (
     ToolEntry,
     ToolObject,
 )
+from agentworld_sim.scenario._sources import find_scenario, sibling_hint
 from agentworld_sim.scenario._task_folder import TASK_FILES, task_fields
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
@@ -71,47 +71,6 @@ from agentworld_sim.types.tools import Access, DomainName, ToolSpec
 if TYPE_CHECKING:
     from agentworld_sim.ingest.folders import IngestResult
     from agentworld_sim.ports import PromptContext
-
-FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
-
-
-def _scenario_folder(module: object) -> Path:
-    folder = getattr(module, "SCENARIOS", None)
-    if not isinstance(folder, Path) or not folder.is_dir():
-        raise TypeError(f"SCENARIOS is {folder!r}, not the Path of a directory")
-    return folder
-
-
-scenario_folders = Registry[Path](
-    "agentworld.scenarios", what="collection of scenarios", builtin=dict, read=_scenario_folder
-)
-"""The folders of scenarios that packages ship."""
-
-
-def shipped_scenarios() -> dict[str, Path]:
-    """The scenario files of all installed packages, by name.
-
-    Raises:
-        UsageError: a package's entry point does not work, or two packages use one name.
-    """
-    found: dict[str, Path] = {}
-    for package in scenario_folders.names():
-        for name, path in _scenarios_in(scenario_folders.get(package)):
-            first = found.setdefault(name, path)
-            if first.resolve() != path.resolve():
-                raise ScenarioError(
-                    f"two installed packages ship a scenario named {name!r}: {first} and {path}. "
-                    "Uninstall one of them, or load the file by its path."
-                )
-    return dict(sorted(found.items()))
-
-
-def _scenarios_in(directory: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(directory.iterdir()):
-        if path.suffix == ".yaml" and path.is_file():
-            yield path.stem, path
-        elif (path / "scenario.yaml").is_file():
-            yield path.name, path / "scenario.yaml"
 
 
 def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:
@@ -199,9 +158,9 @@ class Scenario(Strict):
         """
         from agentworld_sim.scenario._document import MAX_BYTES, source_text
 
-        file = _find(path)
+        file = find_scenario(path)
         if file.name in TASK_FILES:
-            return cls._of_task(file)
+            return cls._of_fields(task_fields(file.parent), str(file), file, file.parent)
         try:
             with open(file, "rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
@@ -270,7 +229,7 @@ class Scenario(Strict):
         folder = Path(directory)
         if not folder.is_dir():
             raise ScenarioError(
-                f"{str(folder)!r} is not a folder.{_sibling(folder)} Name the folder whose files "
+                f"{str(folder)!r} is not a folder.{sibling_hint(folder)} Name the folder whose files "
                 "the world should have."
             )
         fields = {
@@ -280,19 +239,14 @@ class Scenario(Strict):
             "machine": {"workdir": workdir},
             "files_from": ".",
         }
-        try:
-            scenario = cls.model_validate(fields)
-        except ValidationError as error:
-            raise _problems_without_file("from_directory", error, cls) from error
-        return scenario._with_place(str(folder), folder)
+        return cls._of_fields(fields, "from_directory", folder, folder)
 
     @classmethod
-    def _of_task(cls, file: Path) -> Self:
-        fields = task_fields(file.parent)
+    def _of_fields(cls, fields: dict[str, Any], maker: str, source: Path, base: Path) -> Self:
         try:
-            return cls.model_validate(fields)._with_place(str(file), file.parent)
+            return cls.model_validate(fields)._with_place(str(source), base)
         except ValidationError as error:
-            raise _problems_without_file(str(file), error, cls) from error
+            raise _problems_without_file(maker, error, cls) from error
 
     @property
     def source(self) -> str:
@@ -522,38 +476,6 @@ def scenario_schema() -> dict[str, Any]:
     """
     schema = Scenario.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-
-
-def _find(path: str | os.PathLike[str]) -> Path:
-    file = Path(path)
-    if file.is_dir():
-        for name in (*FILE_NAMES, *TASK_FILES):
-            if (file / name).is_file():
-                return file / name
-    elif file.is_file():
-        return file
-    shipped = shipped_scenarios()
-    if isinstance(path, str) and path in shipped:
-        return shipped[path]
-    listed = f"Shipped scenarios: {', '.join(shipped) or 'none'}."
-    if file.is_dir():
-        raise ScenarioError(
-            f"the folder {str(file)!r} has no scenario.yaml. To make a world of its files, use "
-            f"Scenario.from_directory. {listed}"
-        )
-    if file.exists():
-        raise ScenarioError(f"{str(file)!r} is not a regular file. {listed}")
-    hint = nearest(str(path), shipped) or _sibling(file)
-    raise ScenarioError(f"there is no scenario {str(path)!r}.{hint} {listed}")
-
-
-def _sibling(path: Path) -> str:
-    try:
-        names = os.listdir(path.parent)
-    except OSError:
-        return f" The folder {str(path.parent)!r} does not exist either."
-    hint = nearest(path.name, names)
-    return hint and f"{hint[:-1]} in {str(path.parent)!r}?"
 
 
 def _slug(name: str) -> str:

@@ -24,7 +24,7 @@ from agentworld_sim.scenario._dockerfile import (
     Instruction,
     read_dockerfile,
     script_of,
-    substituted,
+    with_variables,
 )
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
 
@@ -195,13 +195,13 @@ class _Task:
         scripts = "\n".join(script_of(one) for one in instructions if one.name == "RUN")
         here = {package.name for package in PACKAGES}
         words, imported = self._mentions(test)
-        found = _listed(_APT, scripts)
+        found = _words_after(_APT, scripts)
         lacking = [one for one in found if one not in here and not one.startswith("python3")]
         if needed := [one for one in lacking if one in words]:
             raise ScenarioError(
                 f"{self.folder}: it needs {', '.join(needed)}, which the simulated machine does not have."
             )
-        named = _listed(_INSTALL, f"{scripts}\n{test}") + _WITH.findall(_LINKED.sub(" ", test))
+        named = _words_after(_INSTALL, f"{scripts}\n{test}") + _WITH.findall(_LINKED.sub(" ", test))
         plain = (re.split(r"[=<>!~\[; ]", one.strip("'\""), maxsplit=1)[0].lower() for one in named)
         packages = sorted({one for one in plain if re.fullmatch(r"[a-z][\w.-]*", one)})
         modules = {one: one.replace("-", "_") for one in packages}
@@ -240,12 +240,12 @@ class _Task:
             if one.name == "RUN":
                 tree = self._run(one, tree, where)
             elif one.name in ("COPY", "ADD"):
-                tree = tree.with_entries(dict(self._copied(one, variables, context, tree, where)))
+                tree = tree.with_entries(dict(self._copies(one, variables, context, tree, where)))
             elif one.name == "ENV":
-                self.env.update(_assigned(one, variables))
+                self.env.update(_assignments(one, variables))
             elif one.name == "ARG":
                 name, _, default = one.text.partition("=")
-                self.arguments.setdefault(name, substituted(default.strip("'\""), variables))
+                self.arguments.setdefault(name, with_variables(default.strip("'\""), variables))
             elif one.name == "USER":
                 self.user = one.words(variables)[1][0].partition(":")[0]
             else:
@@ -277,7 +277,7 @@ class _Task:
             )
         return tree.with_changes(changes)
 
-    def _copied(
+    def _copies(
         self,
         one: Instruction,
         variables: Mapping[str, str],
@@ -326,9 +326,9 @@ def _matching(context: Iterable[str], pattern: str) -> Iterator[str]:
             yield path
 
 
-def _assigned(one: Instruction, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _assignments(one: Instruction, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """`ENV A=1 B=2`, and the older `ENV A 1`."""
-    text = substituted(one.text, variables)
+    text = with_variables(one.text, variables)
     name, _, value = text.partition(" ")
     if "=" not in name:
         yield name, value.strip()
@@ -336,7 +336,7 @@ def _assigned(one: Instruction, variables: Mapping[str, str]) -> Iterator[tuple[
         yield from ((n, v) for n, _, v in (word.partition("=") for word in shlex.split(text)))
 
 
-def _listed(pattern: re.Pattern[str], scripts: str) -> list[str]:
+def _words_after(pattern: re.Pattern[str], scripts: str) -> list[str]:
     words = " ".join(pattern.findall(_LINKED.sub(" ", scripts))).split()
     return sorted({one.strip("'\"") for one in words if not one.startswith("-")})
 

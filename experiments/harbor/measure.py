@@ -60,7 +60,12 @@ async def verdict(scenario: Scenario, command: str = "") -> dict[str, Any]:
         (result,) = await check_goals(world)
     seconds = round(time.perf_counter() - began, 2)
     reason = "" if result.met else result.reason[-240:]
-    return {"met": result.met, "seconds": seconds, **({"solution": said} if said else {}), "reason": reason}
+    return {
+        "met": result.met,
+        "seconds": seconds,
+        **({"solution": said} if said else {}),
+        "reason": reason,
+    }
 
 
 async def measured(task: Path) -> dict[str, Any]:
@@ -73,7 +78,11 @@ async def measured(task: Path) -> dict[str, Any]:
             solved = scenario.model_copy(update={"files": {**scenario.files, **files}})
             found["solved"] = await verdict(solved, command)
     except AgentworldError as error:
-        return {"refused": re.sub(r"\S*/(?=Dockerfile|task\.)", "", str(error).replace(str(task), "TASK"))[:300]}
+        return {
+            "refused": re.sub(
+                r"\S*/(?=Dockerfile|task\.)", "", str(error).replace(str(task), "TASK")
+            )[:300]
+        }
     return found
 
 
@@ -97,7 +106,15 @@ def summary(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 def kind(refusal: str) -> str:
     """A refusal without what is special to its task."""
-    for mark in ("it needs", "RUN ended", "the image", "several steps", "services", "is not in", "wheel"):
+    for mark in (
+        "it needs",
+        "RUN ended",
+        "the image",
+        "several steps",
+        "services",
+        "is not in",
+        "wheel",
+    ):
         if mark in refusal:
             return mark
     return refusal[:60]
@@ -107,13 +124,17 @@ async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("sets", nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--most", type=int, default=10_000, help="tasks of each set, drawn by chance")
+    parser.add_argument(
+        "--most", type=int, default=10_000, help="tasks of each set, drawn by chance"
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="stop a set after so long")
     options = parser.parse_args()
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     for one in options.sets:
         name, _, folder = one.partition("=")
-        tasks = sorted({path.parent for end in ("toml", "yaml") for path in Path(folder).rglob(f"task.{end}")})
+        tasks = sorted(
+            {path.parent for end in ("toml", "yaml") for path in Path(folder).rglob(f"task.{end}")}
+        )
         random.Random(19).shuffle(tasks)
         found: dict[str, dict[str, Any]] = {}
         began = time.perf_counter()
