@@ -47,6 +47,26 @@ def new_world(
     return record, state, blobs
 
 
+def with_packages(scenario: Scenario) -> Scenario:
+    """The scenario with each wheel of its machine's packages pinned by name and content.
+
+    Raises:
+        UsageError: the extra `machine` is missing, or a wheel is missing, broken or of no use to the machine.
+    """
+    machine = scenario.machine
+    if not machine.packages:
+        return scenario
+    require("resolvelib", extra="machine")
+    require("packaging", extra="machine")
+    from agentworld_sim.engines.shell.wasi.package_layer import pinned_packages
+
+    folder = (scenario.base_dir or Path()) / machine.wheels if machine.wheels else None
+    packages, pins = pinned_packages(machine.packages, folder, machine.pinned_wheels)
+    update = {"packages": packages, "wheels": None, "pinned_wheels": pins}
+    machine = machine.model_copy(update=update)
+    return scenario.model_copy(update={"machine": machine})
+
+
 def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     from agentworld_sim.engines.shell.image import base_tree
 

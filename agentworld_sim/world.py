@@ -147,9 +147,9 @@ class World:
         scenario = assembly.with_answers(scenario or empty_scenario(), answers or {})
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
+        scenario = await asyncio.to_thread(assembly.with_packages, scenario)
         engines, model = assembly.engines_and_model(scenario, engines, model, answers)
-        store = store or MemoryStore()
-        world_id = world_id_or_new(id)
+        store, world_id = store or MemoryStore(), world_id_or_new(id)
         made = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
         record, state, blobs = made
         world = cls(

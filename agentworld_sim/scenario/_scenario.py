@@ -350,6 +350,9 @@ class Scenario(Strict):
             # Where a model is served is no part of the world.
             exclude={"files": True, "files_from": True, "model": {"url", "name"}},
         )
+        if not self.machine.packages:
+            for name in ("packages", "wheels", "pinned_wheels"):
+                del content["machine"][name]
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
         content["sites"] = [

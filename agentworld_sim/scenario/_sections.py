@@ -36,6 +36,7 @@ from agentworld_sim.scenario._types import (
     KeyedProblems,
     Positive,
     Problems,
+    RelativePath,
     Slug,
     Strict,
     ToolName,
@@ -97,6 +98,14 @@ class MachineSpec(Strict):
         default_factory=dict[str, str]
     )
     """Extra environment variables of a fresh shell."""
+    packages: tuple[str, ...] = Field(default=(), strict=False)
+    """Packages of the machine's Python, as `pip install` takes them: `pytest`, `requests>=2.32`. What they need, and
+    pip, comes with them. Needs the extra `machine`."""
+    wheels: RelativePath | None = None
+    """A folder with the wheels of `packages`, relative to the scenario file; all in it can be installed with pip. By
+    default the packages are taken from the user's wheels (`agentworld machine packages`)."""
+    pinned_wheels: tuple[str, ...] = Field(default=(), strict=False)
+    """The wheels with the hashes of their contents, instead of a folder: written when a world is made."""
     allowed_directories: tuple[AbsolutePath, ...] = Field(default=(), strict=False)
     """Where the tools of the MCP filesystem server may work; without any, in `workdir` and everywhere
     else."""
@@ -149,6 +158,7 @@ class MachineSpec(Strict):
         del said["users"]
         said |= {"home": self.home_path, "workdir": self.workdir_path, "extra_users": tuple(users)}
         said["env"] = tuple(sorted(self.env.items()))
+        said["wheels"] = said.pop("pinned_wheels")
         said["allowed_directories"] = tuple(normal_path(one) for one in self.allowed_directories)
         return Machine(**said)
 

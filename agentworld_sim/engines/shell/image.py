@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from bashkit import FileSystem
@@ -16,6 +17,9 @@ from agentworld_sim.engines.shell.file_times import set_times
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, PACKAGES, Package
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.shell.wasi.package_layer import PackageLayer
 
 _OTHER_MODES = {
     "/etc/shadow": (0o640, "shadow"),
@@ -41,6 +45,9 @@ def _contents(machine: Machine) -> dict[str, bytes]:
         passwd += f"{user.name}:x:{user.uid}:{user.gid}:{user.gecos}:{user.home}:{user.shell}\n"
         if f":{user.gid}:\n" not in groups:
             groups += f"{user.name}:x:{user.gid}:\n"
+    layer = machine_packages(machine)
+    if layer is not None:
+        found |= layer.files
     users = [line.partition(":")[0] for line in passwd.splitlines()]
     texts = {
         "/etc/debian_version": f"{machine.debian_version}\n",
@@ -67,6 +74,15 @@ def _status_text(package: Package) -> str:
     )
 
 
+def machine_packages(machine: Machine) -> PackageLayer | None:
+    """The packages of the machine's Python, if it has any."""
+    if not machine.packages:
+        return None
+    from agentworld_sim.engines.shell.wasi.package_layer import package_layer
+
+    return package_layer(machine.packages, machine.wheels)
+
+
 PROGRAM_START = "\x7fELF\x02\x01\x01"
 """How a program's file begins. It must also be a word that the embedded shell can run as a command
 without effect, because the shell reads the file as a script."""
@@ -81,7 +97,7 @@ def system_mounts(imagined: frozenset[str] = frozenset()) -> Mapping[str, FileSy
 
     Those in `imagined` look installed although the shell does not have them.
     """
-    fs = _empty()
+    fs = empty_files()
     for name in COMMAND_NAMES:
         fs.write_file(f"/{name}", _program(name))
         fs.chmod(f"/{name}", 0o755)
@@ -159,10 +175,14 @@ def _tree(machine: Machine, clock_us: int) -> FileTree:
         owner, group, mode = _OWNERS.get(path, ("root", "root", _MODES.get(path, 0o755)))
         mtime = booted_us if path in ("/run", "/tmp") else INSTALLED_US
         entries.append((path, FileEntry("directory", mode, mtime, owner=owner, group=group)))
+    layer = machine_packages(machine)
+    for path in () if layer is None else layer.folders:
+        entries.append((path, FileEntry("directory", 0o755, INSTALLED_US)))
     for path, target in _LINKS.items():
         entries.append((path, FileEntry("symlink", 0o777, INSTALLED_US, target)))
     for path, data in _contents(machine).items():
         mode, group = _OTHER_MODES.get(path, (0o644, "root"))
+        mode = 0o755 if path.startswith("/usr/local/bin/") else mode
         young = path in ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
         mtime = booted_us if young else INSTALLED_US
         entry = FileEntry("file", mode, mtime, blob_id(data), len(data), "root", group)
@@ -192,8 +212,8 @@ class VolatileFiles:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._filled = False
-        self.proc = _empty()
-        self.dev = _empty()
+        self.proc = empty_files()
+        self.dev = empty_files()
         for path, text in _proc_texts(machine).items():
             parent = path.rpartition("/")[0]
             if parent:
@@ -273,7 +293,8 @@ def up_seconds(machine: Machine, clock_us: int) -> float:
     return machine.boot_seconds + (clock_us - _EPOCH_US) % _PERIOD_US / 1_000_000
 
 
-def _empty() -> FileSystem:
+def empty_files() -> FileSystem:
+    """A file system without the folders that the embedded shell makes in each."""
     fs = FileSystem()
     for name in ("/home", "/tmp", "/dev"):
         fs.remove(name, True)

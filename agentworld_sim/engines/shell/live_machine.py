@@ -48,7 +48,7 @@ from agentworld_sim.engines.shell.file_times import (
     TurnClock,
     Umask,
 )
-from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
+from agentworld_sim.engines.shell.image import VolatileFiles, machine_packages, system_mounts
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
@@ -128,7 +128,9 @@ class LiveMachine:
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         imagined = frozenset[str]() if unknown is None else unknown.names.programs
+        packages = machine_packages(machine)
         self._mounts = {**system_mounts(imagined), **self._volatile.mounts}
+        self._mounts |= {} if packages is None else packages.mounts
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)

@@ -39,6 +39,10 @@ class Machine:
     extra_users: tuple[User, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     """Extra environment variables of a fresh shell."""
+    packages: tuple[str, ...] = ()
+    """Packages of its Python: `NAME==VERSION` of each, as `pinned_packages` gives them."""
+    wheels: tuple[str, ...] = ()
+    """The wheels of those, and others that its pip can install: `NAME.whl#sha256=…`."""
     allowed_directories: tuple[str, ...] = ()
     """Where the tools of the filesystem server may work; without any, in `workdir` and everywhere."""
 

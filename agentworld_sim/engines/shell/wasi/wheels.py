@@ -1,0 +1,229 @@
+"""Wheels of Python packages: those in a folder of the user's, and which of them a scenario's packages need."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from functools import cached_property
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
+
+from agentworld_sim.errors import UsageError, nearest
+
+PYTHON = "3.12"
+"""The machine's Python, for which packages are chosen."""
+
+MARKERS = {
+    "implementation_name": "cpython",
+    "implementation_version": "3.12.0",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_release": "",
+    "platform_system": "Linux",
+    "platform_version": "",
+    "python_full_version": "3.12.0",
+    "python_version": PYTHON,
+    "sys_platform": "linux",
+}
+"""What the machine answers where a requirement asks."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One wheel file."""
+
+    path: Path
+    name: str
+    """The package's name, in its canonical form."""
+    version: Version
+    compiled: bool
+    """Whether its name says that it has parts in machine code."""
+
+    @classmethod
+    def at(cls, path: Path) -> Wheel:
+        """
+        Raises:
+            UsageError: the file's name is none of a wheel.
+        """
+        try:
+            name, version, _, tags = parse_wheel_filename(path.name)
+        except InvalidWheelFilename:
+            raise UsageError(
+                f"{path} has not the name of a wheel, as pytest-9.0.0-py3-none-any.whl. Remove it."
+            ) from None
+        pure = any(tag.platform == "any" and tag.interpreter.startswith("py3") for tag in tags)
+        return cls(path, name, version, not pure)
+
+    @property
+    def pin(self) -> str:
+        """The file's name with the hash of its content: `NAME.whl#sha256=…`."""
+        return f"{self.path.name}#sha256={hashlib.sha256(self.data).hexdigest()}"
+
+    @cached_property
+    def data(self) -> bytes:
+        return self.path.read_bytes()
+
+    @cached_property
+    def files(self) -> Mapping[str, bytes]:
+        """Contents by name.
+
+        Raises:
+            UsageError: the file is broken, or holds machine code.
+        """
+        try:
+            with ZipFile(self.path) as archive:
+                found = {one.filename: archive.read(one) for one in archive.infolist() if not one.is_dir()}
+            self.metadata_name(found)
+        except (BadZipFile, EOFError, KeyError, ValueError, NotImplementedError) as error:
+            raise UsageError(
+                f"{self.path} is broken: {error}. Remove it and get it again:"
+                f" agentworld machine packages add {self.name}=={self.version}"
+            ) from None
+        machine_code = [name for name in found if name.endswith((".so", ".pyd", ".dylib"))]
+        if self.compiled or machine_code:
+            raise UsageError(
+                f"{self.path.name} has parts in machine code, which the simulated machine's Python (WebAssembly)"
+                f" cannot load. Without {self.name} a program says ModuleNotFoundError, as on a bare machine."
+            )
+        return found
+
+    def metadata_name(self, names: Iterable[str]) -> str:
+        """The name of METADATA in it."""
+        endings = (".dist-info/METADATA",)
+        found = [name for name in names if name.endswith(endings) and name.count("/") == 1]
+        if len(found) != 1 or any(n.startswith("/") or ".." in n.split("/") for n in names):
+            raise KeyError("it is not laid out as a wheel")
+        return found[0]
+
+    @cached_property
+    def _headers(self) -> Any:
+        text = self.files[self.metadata_name(self.files)].decode("utf-8", "replace")
+        return HeaderParser().parsestr(text)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is made for the machine's Python."""
+        if self.compiled:
+            return False
+        asked = self._headers.get("Requires-Python")
+        return not asked or SpecifierSet(asked).contains("3.12.0")
+
+    def requires(self, extras: frozenset[str]) -> Iterator[Requirement]:
+        """What it needs on the machine, with these extras."""
+        for line in self._headers.get_all("Requires-Dist") or ():
+            one = Requirement(line)
+            marker = one.marker
+            asked = [""] if not extras else sorted(extras)
+            if marker is None or any(marker.evaluate({**MARKERS, "extra": e}) for e in asked):
+                yield one
+
+
+def wheels_in(*folders: Path) -> list[Wheel]:
+    """The wheels in folders, by file name; of two of one name the first folder's."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.whl")):
+            found.setdefault(path.name, path)
+    return [Wheel.at(found[name]) for name in sorted(found)]
+
+
+def needed_wheels(asked: Sequence[str], wheels: Sequence[Wheel]) -> list[Wheel]:
+    """The newest of `wheels` that the packages in `asked` need together, by name.
+
+    Args:
+        asked: Requirements as `pip install` takes them: `pytest`, `requests>=2.32`.
+
+    Raises:
+        UsageError: one is no requirement, has no wheel, or only one that the machine cannot use; or they
+            contradict each other.
+    """
+    roots: list[Requirement] = []
+    for text in asked:
+        try:
+            roots.append(Requirement(text))
+        except InvalidRequirement as error:
+            raise UsageError(f"machine.packages: {text!r} is no requirement: {error}.") from None
+    try:
+        found = Resolver(_Choice(wheels), BaseReporter()).resolve(roots, max_rounds=1_000)
+    except ResolutionImpossible as error:
+        raise _impossible([cause.requirement for cause in error.causes], wheels) from None
+    return sorted({one.wheel for one in found.mapping.values()}, key=attrgetter("name"))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    wheel: Wheel
+    extras: frozenset[str]
+
+
+class _Choice(AbstractProvider[Requirement, _Candidate, tuple[str, frozenset[str]]]):
+    """What resolvelib asks. A package with extras is one of its own, that needs the plain one too."""
+
+    def __init__(self, wheels: Sequence[Wheel]) -> None:
+        self._wheels = wheels
+
+    def identify(self, requirement_or_candidate: Any) -> tuple[str, frozenset[str]]:
+        one = requirement_or_candidate
+        if isinstance(one, _Candidate):
+            return one.wheel.name, one.extras
+        return canonicalize_name(one.name), frozenset(one.extras)
+
+    def get_preference(self, identifier: Any, *_: Any, **__: Any) -> Any:
+        return identifier[0], sorted(identifier[1])
+
+    def find_matches(
+        self, identifier: Any, requirements: Any, incompatibilities: Any
+    ) -> list[_Candidate]:
+        name, extras = identifier
+        asked = list(requirements[identifier])
+        without = {one.wheel for one in incompatibilities[identifier]}
+        found = [
+            wheel
+            for wheel in self._wheels
+            if wheel.name == name and wheel not in without and wheel.fits
+            if all(_meets(wheel, one) for one in asked)
+        ]
+        found.sort(key=lambda wheel: (not wheel.version.is_prerelease, wheel.version), reverse=True)
+        return [_Candidate(wheel, extras) for wheel in found]
+
+    def is_satisfied_by(self, requirement: Requirement, candidate: _Candidate) -> bool:
+        return _meets(candidate.wheel, requirement)
+
+    def get_dependencies(self, candidate: _Candidate) -> Iterable[Requirement]:
+        wheel = candidate.wheel
+        plain = [Requirement(f"{wheel.name}=={wheel.version}")] if candidate.extras else []
+        return [*plain, *wheel.requires(candidate.extras)]
+
+
+def _meets(wheel: Wheel, requirement: Requirement) -> bool:
+    return requirement.specifier.contains(wheel.version, prereleases=True)
+
+
+def _impossible(asked: Sequence[Requirement], wheels: Sequence[Wheel]) -> UsageError:
+    texts = sorted({str(one).partition(";")[0].strip() for one in asked})
+    name = canonicalize_name(asked[0].name)
+    there = [wheel for wheel in wheels if wheel.name == name]
+    if there and all(wheel.compiled for wheel in there):
+        return UsageError(
+            f"{there[0].path.name} has parts in machine code, which the simulated machine's Python (WebAssembly)"
+            " cannot load, and there is no other wheel of it."
+        )
+    if len(texts) > 1:
+        return UsageError(f"the wheels of {' and '.join(texts)} cannot stand together.")
+    versions = ", ".join(str(wheel.version) for wheel in there)
+    hint = f" There are: {versions}." if there else nearest(name, {wheel.name for wheel in wheels})
+    return UsageError(
+        f"there is no wheel for {texts[0]!r} of Python {PYTHON}.{hint} Get it with:"
+        f" agentworld machine packages add {' '.join(map(repr, texts))}"
+    )
