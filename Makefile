@@ -36,7 +36,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,machine,mcp,postgres,pytest]' --group dev
 	@touch $@
 
-demo: $(READY) ## a scripted agent fixes a failing test in a simulated machine
+demo: $(READY) ## a scripted agent mends a Python package in a simulated machine
+	@$(BIN)/agentworld machine packages add pytest > $(VENV)/packages.log
 	@$(BIN)/agentworld demo
 
 test: $(READY) ## the tests of every day, on two processes

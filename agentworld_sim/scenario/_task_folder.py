@@ -127,10 +127,10 @@ class _Task:
         dockerfile = self.context / "Dockerfile"
         instructions = read_dockerfile(_text(dockerfile), str(dockerfile))
         test = _text(self.test)
-        _packages, left_out = self._packages(instructions, test)
+        packages, left_out = self._packages(instructions, test)
         tree, base = self._build(instructions)
         changed = ((path, entry) for path, entry in base.changes_to(tree).items() if entry)
-        machine = self.machine | {"user": self.user, "workdir": self.workdir, "env": self.env}
+        machine = self.machine | {"packages": packages, "user": self.user, "workdir": self.workdir, "env": self.env}
         about = f"The task {self.folder.name!r}, made from its folder."
         return {
             "name": re.sub(r"[^a-z0-9]+", "-", self.folder.name.lower()).strip("-") or "task",

@@ -34,7 +34,7 @@ def demo(agent_model: str | None, keep: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="agentworld-demo-") as name:
         if not keep:
             # The shim runs as a process of its own and finds the world by the environment.
-            os.environ["AGENTWORLD_HOME"] = name
+            os.environ["AGENTWORLD_STORE"] = f"{name}/worlds.sqlite"
         from agentworld_graphs._demo._demo_run import run_demo
 
         sys.exit(asyncio.run(run_demo(agent_model)))
