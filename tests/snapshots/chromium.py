@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
-from agentworld_sim.engines.web.page import SnapshotRules
+from agentworld_sim.engines.web.page_view import SnapshotRules
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "snapshots"

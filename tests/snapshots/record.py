@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agentworld_sim.engines.web.page import SnapshotRules
+from agentworld_sim.engines.web.page_view import SnapshotRules
 from tests.engines.web.recordings import PAGES, RECORDED, Recorded, changes, steps_of
 from tests.snapshots.chromium import ask_chromium
 

@@ -11,7 +11,7 @@ import pytest
 
 from agentworld_sim.engines.web.document import Document, parse_document
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.page import Page, SnapshotRules
+from agentworld_sim.engines.web.page_view import PageView, SnapshotRules
 from tests.engines.web.recordings import recorded_snapshots
 from tests.snapshots.chromium import MINIWOB, MODULES, Seen, ask_chromium
 from tests.snapshots.record import RULES, record
@@ -53,7 +53,7 @@ def _our_snapshot(file: Path, seen: Seen, rules: SnapshotRules) -> str:
         for name in ("values", "checked", "selected"):
             getattr(live, name).update({int(key): value for key, value in written[name].items()})
         live.focus = written["focus"]
-    return Page(document, live, sheets=dict(_sheets(document, file)), rules=rules).snapshot()
+    return PageView(document, live, sheets=dict(_sheets(document, file)), rules=rules).snapshot()
 
 
 def _sheets(document: Document, file: Path) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Literal, Protocol
 
@@ -51,6 +52,22 @@ class Endless(Exception):
     """Raised by a command that a real machine would still be running: the turn ends by timeout."""
 
 
+class Streams(Protocol):
+    """Standard input and output of a program while it runs."""
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes of standard input; none at its end."""
+        ...
+
+    def write(self, number: int, data: bytes) -> None:
+        """Writes to standard output (1) or error (2).
+
+        Raises:
+            BrokenPipeError: nobody reads it any more.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
     """One invocation of a command."""
@@ -71,6 +88,16 @@ class CommandCall:
     """The embedded shell's own command: for arguments the override does not care about."""
     seconds_left: Callable[[], float] = lambda: 30.0
     """Host time until the command is to be given up; 0 or less once the turn is being stopped."""
+    depth: int = 0
+    """How many commands wait for this one's end."""
+    streams: Streams | None = None
+    """Of a program that reads and writes as it goes; `stdin` is `None` then."""
+
+    def read_stdin(self) -> bytes:
+        """All of standard input."""
+        if self.streams is None:
+            return (self.stdin or "").encode("utf-8", "surrogateescape")
+        return b"".join(iter(partial(self.streams.read, 1 << 20), b""))
 
 
 Piece = tuple[Literal["out", "err"], str]

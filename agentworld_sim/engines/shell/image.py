@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -105,7 +105,27 @@ def system_mounts(imagined: frozenset[str] = frozenset()) -> Mapping[str, FileSy
         fs.write_file(f"/{name}", _stand_in(name))
         fs.chmod(f"/{name}", 0o755)
     set_times(fs, {INSTALLED_US: ["/", *(f"/{name}" for name in (*COMMAND_NAMES, *imagined))]})
-    return {"/usr/bin": fs}
+    return {"/usr/bin": fs} | {folder: _library() for folder in _LIBRARIES}
+
+
+_LIBRARIES = ("/usr/lib/python3.12",) if "python3" in COMMAND_NAMES else ()
+
+
+@cache
+def _library() -> FileSystem:
+    """The standard library of Python."""
+    # Imported late: it is part of an extra.
+    from agentworld_sim.engines.shell.wasi.python.library import library_files
+
+    fs = empty_files()
+    files = library_files()
+    folders = {parent for name in files for parent in (name.rpartition("/")[0], "lib-dynload")}
+    for folder in sorted(folders - {""}):
+        fs.mkdir(f"/{folder}", True)
+    for name, data in files.items():
+        fs.write_file(f"/{name}", data)
+    set_times(fs, {INSTALLED_US: [f"/{name}" for name in ("", *folders, *files)]})
+    return fs
 
 
 SCRIPTS = {
@@ -171,7 +191,7 @@ def base_tree(machine: Machine, clock_us: int, blobs: Blobs) -> FileTree:
 def _tree(machine: Machine, clock_us: int) -> FileTree:
     booted_us = clock_us - machine.boot_seconds * 1_000_000
     entries: list[tuple[str, FileEntry]] = []
-    for path in _DIRECTORIES.split():
+    for path in (*_DIRECTORIES.split(), *_LIBRARIES):
         owner, group, mode = _OWNERS.get(path, ("root", "root", _MODES.get(path, 0o755)))
         mtime = booted_us if path in ("/run", "/tmp") else INSTALLED_US
         entries.append((path, FileEntry("directory", mode, mtime, owner=owner, group=group)))

@@ -285,6 +285,15 @@ class LiveFiles:
             # Inside a callback of an interpreter, which blocks others on its thread.
             call_deep(lambda: set_times(self.fs, {mtime_us: [target]}))
 
+    def take_device(self, path: str) -> bytes:
+        """What was written to a file in `/dev`, which is removed; nothing where there is none."""
+        fs, inner = self._route(path)
+        if not fs.exists(inner):
+            return b""
+        data = fs.read_file(inner)
+        fs.remove(inner)
+        return data
+
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
         """`top` itself and all below it, parents first, names in byte order; links not followed."""
         info = self.lstat(top)

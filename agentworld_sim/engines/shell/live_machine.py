@@ -6,7 +6,7 @@ Everything here is blocking and belongs to one world.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import TypeVar
@@ -17,7 +17,6 @@ from bashkit import (
     BuiltinContext,
     BuiltinResult,
     CommandContext,
-    CommandStatus,
     ExecResult,
     ExecutionProfile,
     FileSystem,
@@ -40,7 +39,7 @@ from agentworld_sim.engines.shell.bash_texts import (
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell.commands import IN_ORDER
+from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS
 from agentworld_sim.engines.shell.disk_conditions import copy_below
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
@@ -49,10 +48,16 @@ from agentworld_sim.engines.shell.file_times import (
     Umask,
 )
 from agentworld_sim.engines.shell.image import VolatileFiles, machine_packages, system_mounts
+from agentworld_sim.engines.shell.live_commands import (
+    LiveCommand,
+    LiveStreams,
+    live_command,
+    live_program,
+)
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
-from agentworld_sim.engines.shell.script_execution import Execution, Watch
+from agentworld_sim.engines.shell.script_execution import Execution, Watch, execute
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
@@ -62,31 +67,6 @@ from agentworld_sim.types.files import Blobs, FileEntry, FileTree
 
 Context = BuiltinContext | CommandContext
 """Of a command that is called with its input, and of one that writes as it goes."""
-
-
-def live_command(
-    callback: Callable[[CommandContext], CommandResult],
-) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
-    """A live command of `callback`: with `2>&1`, messages and output come as they were written.
-
-    It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
-    a pipeline of two would stand still.
-    """
-
-    async def live(context: CommandContext) -> CommandStatus:
-        result = callback(context)
-        pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
-        try:
-            for name, text in pieces:
-                if text:
-                    output = context.stdout if name == "out" else context.stderr
-                    await output.write(text.encode("utf-8", "surrogateescape"))
-        except BrokenPipeError:
-            # The reader of a pipe has gone: a real tool dies of SIGPIPE.
-            return CommandStatus(141)
-        return CommandStatus(result.exit_code)
-
-    return live
 
 
 R = TypeVar("R")
@@ -157,6 +137,7 @@ class LiveMachine:
         self._sides: list[tuple[Bash, Watch]] = []
         self._stopping = False
         self._opaque = False
+        self._waits = False
         self._shims = Shims("")
         self._deadlines: list[int | None] = []
         self._overdue = False
@@ -191,13 +172,17 @@ class LiveMachine:
             **self._own_callbacks,
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
         }
-        in_order = {
-            name: self._weakly(type(self)._answer, name, self._commands[name])
-            for name in (IN_ORDER & self._commands.keys()) - handed
+        own = self._commands.keys() - handed
+        live = {
+            name: live_command(self._weakly(type(self)._answer, name, self._commands[name]))
+            for name in IN_ORDER & own
         }
-        others = {name: c for name, c in self._callbacks.items() if name not in in_order}
+        self._programs = {
+            name: live_program(self._weakly(type(self)._answer, name, self._commands[name]))
+            for name in PROGRAMS.keys() & own
+        }
         self._natives.clear()
-        self._bash = self._new_bash(others, in_order)
+        self._bash = self._new_bash(self._callbacks, {**live, **self._programs})
         kind = (self.machine, self.limits, frozenset(self._callbacks))
         if kind not in _fresh_commits:
             if len(_fresh_commits) >= MOST_COMMITS:
@@ -312,7 +297,7 @@ class LiveMachine:
     def _new_bash(
         self,
         callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
-        in_order: Mapping[str, Callable[[CommandContext], CommandResult]] | None = None,
+        live: Mapping[str, LiveCommand],
     ) -> Bash:
         machine = self.machine
         bash = Bash(
@@ -324,11 +309,11 @@ class LiveMachine:
             max_loop_iterations=self.limits.loop_iterations,
             max_memory=self.limits.memory_bytes,
             timeout_seconds=self.limits.wall_seconds,
-            custom_builtins=callbacks,
+            custom_builtins={name: c for name, c in callbacks.items() if name not in live},
             profile=ExecutionProfile.Interactive,
         )
-        for name, callback in (in_order or {}).items():
-            bash.add_command(name, live_command(callback))
+        for name, command in live.items():
+            bash.add_command(name, command)
         bash.mount("/", self.files.fs, read_only="/" in self._read_only)
         for root, fs in self._read_only.items():
             if fs is not None:
@@ -364,7 +349,9 @@ class LiveMachine:
         # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
         return call_deep(answer)
 
-    def _answer(self, name: str, command: Command, context: Context) -> CommandResult:
+    def _answer(
+        self, name: str, command: Command, context: Context, streams: LiveStreams | None = None
+    ) -> CommandResult:
         if name == HELPER and not context.argv:
             self._volatile.draw(self.random)
             return CommandResult()
@@ -383,6 +370,8 @@ class LiveMachine:
             machine=self.machine,
             native=partial(self._native, name, context),
             seconds_left=self._seconds_left,
+            depth=self._depth,
+            streams=streams,
         )
         try:
             result = command(call)
@@ -442,7 +431,12 @@ class LiveMachine:
         self._depth += 1
         try:
             result = call_deep(
-                lambda: bash.execute_sync(script, lambda out, err: pieces.append((out, err))),
+                lambda: execute(
+                    bash,
+                    script,
+                    lambda out, err: pieces.append((out, err)),
+                    waits=bool(self._programs) and "|" in script,
+                ),
                 watch=watch,
             )
         finally:
@@ -536,7 +530,8 @@ class LiveMachine:
                 for other, callback in self._callbacks.items()
                 if other.rpartition("/")[2] != bare
             }
-            bash = self._natives[bare] = self._new_bash(others)
+            live = {name: one for name, one in self._programs.items() if name in others}
+            bash = self._natives[bare] = self._new_bash(others, live)
         return bash
 
 

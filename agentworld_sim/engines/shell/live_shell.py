@@ -359,7 +359,7 @@ class LiveShell(LiveMachine):
         deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
         clock.deadline_us = deadline_us
         try:
-            done = running.run(full, named=script)
+            done = running.run(full, named=script, waits=self._waits)
         except EngineFailure:
             if self._failure is None:
                 raise
@@ -385,7 +385,7 @@ class LiveShell(LiveMachine):
         try:
             analysis = self._bash.analyze(script)
         except BashError as error:
-            self._look = self._suspicious = self._opaque = True
+            self._look = self._suspicious = self._opaque = self._waits = True
             return split_at_syntax_error(script, str(error), self._bash.analyze)
         unclosed = split_at_unclosed_brace(script)
         if unclosed is not None:
@@ -394,6 +394,7 @@ class LiveShell(LiveMachine):
         self._look |= effects.look
         self._suspicious |= effects.suspicious
         self._opaque = effects.opaque
+        self._waits = bool(self._programs) and effects.pipes
         return script, None
 
     def _prelude(self, session: ShellSession, stdin: bytes | None, *, merge: bool = False) -> str:

@@ -33,6 +33,19 @@ RUNS_OTHERS = frozenset("bash sh make xargs find env timeout sudo nohup".split()
 """Commands that run other commands."""
 
 
+_RUNS_FILES = frozenset("bash sh make . source eval exec alias trap".split())
+
+_PIPE = lazy_compile(r"\||<\(")
+
+
+@lru_cache(maxsize=1)
+def _without_programs() -> frozenset[str]:
+    """All names of which it is known that they are no programs of the extra."""
+    from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS
+
+    return frozenset({*Bash().capabilities().builtins, *COMMANDS}) - PROGRAMS.keys()
+
+
 @dataclass(frozen=True, slots=True)
 class FileEffects:
     """How closely the files must be looked at after a script."""
@@ -43,17 +56,21 @@ class FileEffects:
     """Something may have been written and kept its time."""
     opaque: bool = True
     """What runs cannot be told from the text."""
+    pipes: bool = True
+    """Programs of the extra `machine` may read from each other."""
 
 
 def file_effects(analysis: ScriptAnalysis, script: str) -> FileEffects:
     """What `script` may do to the files."""
     hidden = analysis.is_opaque or analysis.has_interpreter_reentry or bool(analysis.functions)
     names = set(analysis.command_names)
+    runs_files = hidden or any("/" in name or name in _RUNS_FILES for name in names)
     writes = any(redirect.is_write for redirect in analysis.redirects)
     return FileEffects(
         look=hidden or writes or not names <= _CHANGES_NOTHING,
         suspicious=hidden or bool(names & RUNS_OTHERS or _KEEPS_TIMES.search(script)),
         opaque=hidden or any("/" in name or name in RUNS_OTHERS for name in names),
+        pipes=runs_files or (_PIPE.search(script) is not None and not names <= _without_programs()),
     )
 
 

@@ -90,6 +90,17 @@ def call_deep(action: Callable[[], T], *, watch: Callable[[bool], None] | None =
     return outcome[0]
 
 
+def start_deep(job: Callable[[], None]) -> None:
+    """Runs `job`, which must not raise, on a deep thread; nobody waits for it."""
+    worker = _take()
+
+    def run() -> None:
+        job()
+        _idle.append(worker)
+
+    worker.jobs.put(run)
+
+
 def _take() -> _Worker:
     with suppress(IndexError):
         return _idle.pop()

@@ -25,8 +25,8 @@ FAILED = "chrome-error://chromewebdata/"
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserPage:
-    """A page, as it came."""
+class WebPage:
+    """What came for an address: nothing was read of it and nothing done to it yet."""
 
     url: str
     status: int
@@ -42,7 +42,7 @@ class BrowserPage:
         return status_text(self.status) if self.reason is None else self.reason
 
 
-BLANK_PAGE = BrowserPage(BLANK, 200, "")
+BLANK_PAGE = WebPage(BLANK, 200, "")
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class BrowserState:
         """Of the window, in pixels."""
         self.requests: int = about.get("requests", 0)
         """How many requests were ever made."""
-        self._pages: dict[tuple[int, int], BrowserPage] = {}
+        self._pages: dict[tuple[int, int], WebPage] = {}
 
     @property
     def changes(self) -> Mapping[str, Any]:
@@ -124,7 +124,7 @@ class BrowserState:
         self.tabs.remove(tab)
         self.current = max(0, min(self.current - (place < self.current), len(self.tabs) - 1))
 
-    def page(self, tab: TabState | None) -> BrowserPage:
+    def page(self, tab: TabState | None) -> WebPage:
         """What a tab shows."""
         return BLANK_PAGE if tab is None or not tab.length else self._visit(tab, tab.at)
 
@@ -135,7 +135,7 @@ class BrowserState:
         first = max(0, tab.length - _LONGEST_HISTORY)
         return [self._visit(tab, number).url for number in range(first, tab.at + 1)]
 
-    def go(self, tab: TabState, page: BrowserPage, *, same_document: bool = False) -> None:
+    def go(self, tab: TabState, page: WebPage, *, same_document: bool = False) -> None:
         """Opens a page in a tab: what lay ahead is forgotten."""
         number = tab.at + 1 if tab.length else 0
         self._forget(tab, number)
@@ -147,13 +147,13 @@ class BrowserState:
         tab.at, tab.length = number, number + 1
         self._drop(tab, number - _LONGEST_HISTORY)
 
-    def replace(self, tab: TabState, page: BrowserPage) -> None:
+    def replace(self, tab: TabState, page: WebPage) -> None:
         """The page has changed without leaving it."""
         tab.documents += 1
         self._put(tab, tab.at, page)
         self._kept.put(self._key(tab, "live", tab.at), None)
 
-    def back(self, tab: TabState | None) -> BrowserPage | None:
+    def back(self, tab: TabState | None) -> WebPage | None:
         """Goes back; `None` on the first page."""
         if tab is None or tab.at <= max(0, tab.length - _LONGEST_HISTORY):
             return None
@@ -196,22 +196,22 @@ class BrowserState:
         """A request that was kept."""
         return self._value(f"request/{number}")
 
-    def given_page(self, url: str) -> BrowserPage | None:
+    def given_page(self, url: str) -> WebPage | None:
         """The page at a URL, if there is one that was put there."""
         value = self._value(SITE + urldefrag(url).url)
-        return None if value is None else BrowserPage(url, value["status"], value["html"])
+        return None if value is None else WebPage(url, value["status"], value["html"])
 
     def give_page(self, url: str, status: int, html: str) -> None:
         """Puts a page where it is found."""
         value = {"status": status, "html": html}
         self._kept.put(SITE + urldefrag(normal_url(url)).url, value)
 
-    def imagined_page(self, url: str) -> BrowserPage | None:
+    def imagined_page(self, url: str) -> WebPage | None:
         """What a model imagined at a URL: it is the same when the browser comes again."""
         value = self._value(IMAGINED + urldefrag(url).url)
-        return None if value is None else BrowserPage(**value)
+        return None if value is None else WebPage(**value)
 
-    def keep_imagined(self, url: str, page: BrowserPage) -> None:
+    def keep_imagined(self, url: str, page: WebPage) -> None:
         """Keeps a page that was imagined at a URL."""
         value = {name: one for name, one in asdict(page).items() if one is not None}
         self._kept.put(IMAGINED + urldefrag(url).url, value)
@@ -242,22 +242,22 @@ class BrowserState:
             if self._value(key) is not None:
                 self._kept.put(key, None)
 
-    def _put(self, tab: TabState, number: int, page: BrowserPage) -> None:
+    def _put(self, tab: TabState, number: int, page: WebPage) -> None:
         self._pages[tab.number, number] = page
         value = {name: held for name, held in asdict(page).items() if held is not None}
         self._kept.put(self._key(tab, "visit", number), value)
 
-    def _visit(self, tab: TabState, number: int) -> BrowserPage:
+    def _visit(self, tab: TabState, number: int) -> WebPage:
         key = (tab.number, number)
         if key not in self._pages:
-            self._pages[key] = BrowserPage(**self._value(self._key(tab, "visit", number)))
+            self._pages[key] = WebPage(**self._value(self._key(tab, "visit", number)))
         return self._pages[key]
 
 
-def pages_in(changes: Mapping[str, Any]) -> list[BrowserPage]:
+def pages_in(changes: Mapping[str, Any]) -> list[WebPage]:
     """The pages that the browser came to, among what a turn changed."""
     return [
-        BrowserPage(**value)
+        WebPage(**value)
         for key, value in changes.items()
         if key.startswith(f"{ROOT}tab/") and "/visit/" in key and value is not None
     ]

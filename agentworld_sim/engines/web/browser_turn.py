@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 from agentworld_sim.engines.web.browser_state import (
     BLANK,
     FAILED,
-    BrowserPage,
     BrowserState,
     TabState,
+    WebPage,
 )
 from agentworld_sim.engines.web.document import Element, parse_document
-from agentworld_sim.engines.web.live_page import Effect, LivePage, PagesRead, Unknown, Way
 from agentworld_sim.engines.web.page_loading import (
     Download,
     LoadFailed,
@@ -24,6 +23,7 @@ from agentworld_sim.engines.web.page_loading import (
     WorldFiles,
     data_page,
 )
+from agentworld_sim.engines.web.tab_page import Effect, PagesRead, TabPage, Unknown, Way
 from agentworld_sim.ports import Answer
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.turns import Observation
@@ -53,13 +53,13 @@ class BrowserTurn:
     """Whether pages are read as the newer generation reads them."""
     downloaded: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Name and path of each file that came."""
-    _open: dict[int, LivePage] = field(default_factory=dict[int, LivePage])
+    _open: dict[int, TabPage] = field(default_factory=dict[int, TabPage])
 
-    def page(self, tab: TabState) -> LivePage:
+    def page(self, tab: TabState) -> TabPage:
         """What a tab shows."""
         found = self._open.get(tab.number)
         if found is None:
-            found = LivePage(
+            found = TabPage(
                 self.browser,
                 tab,
                 self.files,
@@ -83,7 +83,7 @@ class BrowserTurn:
         """The pages that are open are to be read again from what is kept."""
         self._open.clear()
 
-    def back(self, tab: TabState | None) -> BrowserPage | None:
+    def back(self, tab: TabState | None) -> WebPage | None:
         """Goes back in a tab; gives the page that is there, or `None` on the first."""
         self.save()
         documents = tab.documents if tab is not None else 0
@@ -119,7 +119,7 @@ class BrowserTurn:
         else:
             self.browser.go(tab, page)
 
-    def follow(self, tab: TabState, way: Way) -> BrowserPage | None:
+    def follow(self, tab: TabState, way: Way) -> WebPage | None:
         """Goes where a way leads; gives the page that came, or `None` where it was a file or nothing.
 
         Raises:
@@ -155,21 +155,21 @@ class BrowserTurn:
             return came
         return None
 
-    def _load(self, way: Way, referer: str) -> BrowserPage | Download | None:
+    def _load(self, way: Way, referer: str) -> WebPage | Download | None:
         if way.request.url == BLANK:
-            return BrowserPage(BLANK, 200, "")
+            return WebPage(BLANK, 200, "")
         if way.request.url.startswith("data:"):
             return data_page(way.request.url)
         return self.loader.load(way.request, referer=referer, raw=way.download is not None)
 
-    def _arrive(self, tab: TabState, way: Way, page: BrowserPage) -> None:
+    def _arrive(self, tab: TabState, way: Way, page: WebPage) -> None:
         if way.new_tab:
             tab = self.browser.open_tab()
         self.browser.go(tab, page)
         self._open.pop(tab.number, None)
         self._watch(tab, page)
 
-    def _watch(self, tab: TabState, page: BrowserPage) -> None:
+    def _watch(self, tab: TabState, page: WebPage) -> None:
         for text in self.loader.console(page):
             tab.console.append([tab.documents, f"[ERROR] {text}"])
 
@@ -196,11 +196,11 @@ def referer_of(here: str, target: str) -> str:
     return here.partition("#")[0] if is_same else f"{mine.scheme}://{mine.netloc}/"
 
 
-def _failed_page(url: str, error: str) -> BrowserPage:
+def _failed_page(url: str, error: str) -> WebPage:
     host = escape(urlsplit(url).hostname or url)
     said = escape(error.removeprefix("net::"))
     html = (
         f"<title>{host}</title><h1>This site can&rsquo;t be reached</h1><p>{host} did not answer.</p>"
         f"<p>{said}</p><button type=button>Reload</button>"
     )
-    return BrowserPage(FAILED, 200, html)
+    return WebPage(FAILED, 200, html)

@@ -6,7 +6,7 @@ import re
 
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.forms import TOGGLES, is_submit_button, is_text
-from agentworld_sim.engines.web.live_page import Effect, LivePage
+from agentworld_sim.engines.web.tab_page import Effect, TabPage
 
 _NAMED_KEYS = frozenset(
     "Enter Tab Escape Backspace Delete ArrowUp ArrowDown ArrowLeft ArrowRight Home End PageUp PageDown"
@@ -21,7 +21,7 @@ class BadKey(ValueError):
 class Keyboard:
     """The keyboard in front of a page."""
 
-    def __init__(self, page: LivePage) -> None:
+    def __init__(self, page: TabPage) -> None:
         self._page = page
 
     def press(self, key: str) -> Effect:

@@ -10,10 +10,10 @@ from urllib.parse import urljoin
 
 from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Document, Element, parse_document
-from agentworld_sim.engines.web.live_page import Way
 from agentworld_sim.engines.web.locators import select
 from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.requests import WebRequest, normal_url
+from agentworld_sim.engines.web.tab_page import Way
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Answer
 

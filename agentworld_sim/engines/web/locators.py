@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 from agentworld_sim.engines.web.accessible_names import plain
 from agentworld_sim.engines.web.document import Document, Element
-from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.page_view import PageView
 
 _NTH = 10_000
 _MOST = 6
@@ -69,7 +69,7 @@ def select(document: Document, selector: str) -> list[Element]:
 class Locators:
     """The locators of one page."""
 
-    def __init__(self, document: Document, tree: Page) -> None:
+    def __init__(self, document: Document, tree: PageView) -> None:
         self._document, self._tree = document, tree
         self._elements_of: dict[str, list[Element]] = {}
         self._parents: dict[tuple[int, bool], _Candidate | None] = {}

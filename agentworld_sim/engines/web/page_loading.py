@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urldefrag, urlsplit
 
-from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState, gives_pages
+from agentworld_sim.engines.web.browser_state import BrowserState, WebPage, gives_pages
 from agentworld_sim.engines.web.cookies import after_response, cookie_header
 from agentworld_sim.engines.web.document import parse_document
 from agentworld_sim.engines.web.requests import (
@@ -99,7 +99,7 @@ class PageLoader:
         browser: BrowserState,
         state: WorldState,
         internet: Internet | None,
-        imagined: Callable[[Mapping[str, Any]], BrowserPage | str] | None,
+        imagined: Callable[[Mapping[str, Any]], WebPage | str] | None,
     ) -> None:
         """
         Args:
@@ -121,7 +121,7 @@ class PageLoader:
 
     def load(
         self, request: WebRequest, *, referer: str = "", raw: bool = False
-    ) -> BrowserPage | Download | None:
+    ) -> WebPage | Download | None:
         """What a request leads to; `None` where the browser stays where it is. `raw` asks for the bytes
         of what would be a page.
 
@@ -168,7 +168,7 @@ class PageLoader:
         found = self._internet.answer(WebRequest(url), self._state)
         return found[0].text if found is not None and found[0].status < 400 else None
 
-    def console(self, page: BrowserPage) -> list[str]:
+    def console(self, page: WebPage) -> list[str]:
         """What the console says once a page and what belongs to it is there: each thing that is missing."""
         failed = [(page.url, page.status, page.status_text)] if page.status >= 400 else []
         if self._internet is not None:
@@ -232,7 +232,7 @@ class PageLoader:
         about = {"tab": self.tab, "method": "GET", "url": url, "kind": "document", "error": error}
         self._browser.log(about)
 
-    def _from_elsewhere(self, request: WebRequest) -> BrowserPage:
+    def _from_elsewhere(self, request: WebRequest) -> WebPage:
         if self.imagined is not None:
             kept = self._browser.imagined_page(request.url) if request.method == "GET" else None
             page = kept or self.imagined(request_fields(request))
@@ -244,7 +244,7 @@ class PageLoader:
                 self._browser.forget_imagined(request.url)
             return page
         if gives_pages(self._state.values):
-            return BrowserPage(request.url, 404, NOT_FOUND)
+            return WebPage(request.url, 404, NOT_FOUND)
         if self._internet is not None:
             raise LoadFailed("net::ERR_NAME_NOT_RESOLVED")
         raise CannotCompute(
@@ -268,7 +268,7 @@ def _with(url: str, fragment: str) -> str:
     return f"{plain}#{fragment}" if fragment else plain
 
 
-def _page(url: str, response: WebResponse) -> BrowserPage | Download | None:
+def _page(url: str, response: WebResponse) -> WebPage | Download | None:
     if response.status in (204, 205):
         return None
     said = Message()
@@ -282,10 +282,10 @@ def _page(url: str, response: WebResponse) -> BrowserPage | Download | None:
         html = f"<html><head></head><body><pre>{escape(html, quote=False)}</pre></body></html>"
     elif media_type.startswith("image/"):
         html = f"<html><head></head><body><img src='{escape(url)}'></body></html>"
-    return BrowserPage(url, response.status, html, reason=response.reason)
+    return WebPage(url, response.status, html, reason=response.reason)
 
 
-def data_page(url: str) -> BrowserPage | Download | None:
+def data_page(url: str) -> WebPage | Download | None:
     """The page that a `data:` URL holds. Raises `LoadFailed` where it holds none."""
     about, comma, text = url.removeprefix("data:").partition(",")
     kind, _, encoding = about.rpartition(";") if about.endswith(";base64") else (about, "", "")

@@ -10,7 +10,7 @@ from typing import Any, cast
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.call_question import CallQuestion, closed_object
-from agentworld_sim.engines.web.browser_state import BrowserPage, pages_in
+from agentworld_sim.engines.web.browser_state import WebPage, pages_in
 from agentworld_sim.engines.web.requests import normal_url
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, ImaginedValue, StepContext, whole_answer
@@ -40,7 +40,7 @@ TOOL = ToolSpec(
     binds_to="model/web",
 )
 
-Arrive = Callable[[BrowserPage | str], Answer]
+Arrive = Callable[[WebPage | str], Answer]
 """What the browser answers when a page comes, or the browser's own error."""
 
 
@@ -98,7 +98,7 @@ class PageQuestion(CallQuestion):
     def to_answer(self, imagined: ImaginedValue[Answer]) -> Answer:
         """What the browser answers with the page."""
         page = read_page(imagined.value.observation)
-        if isinstance(page, BrowserPage):
+        if isinstance(page, WebPage):
             page = replace(page, asked=self.call.arguments)
         return whole_answer(replace(imagined, value=self.shown[2](page)))
 
@@ -121,7 +121,7 @@ def _as_loads(history: Iterable[Turn], tools: Mapping[str, ToolSpec]) -> Iterato
             yield replace(turn, call=call, action=WEB.action(call, TOOL), observation=observation)
 
 
-def read_page(answer: Observation) -> BrowserPage | str:
+def read_page(answer: Observation) -> WebPage | str:
     """The page that was imagined, or the error that the browser shows instead.
 
     Raises:
@@ -141,7 +141,7 @@ def read_page(answer: Observation) -> BrowserPage | str:
             problem = pretence(fields["html"], str) or praise(fields["html"], str)
             if problem:
                 raise ValueError(problem)
-            return BrowserPage(normal_url(fields["url"]), fields["status"], fields["html"])
+            return WebPage(normal_url(fields["url"]), fields["status"], fields["html"])
     raise ValueError(_FORM)
 
 

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from agentworld_sim.engines.web.browser_turn import BrowserTurn
 from agentworld_sim.engines.web.document import Element
 from agentworld_sim.engines.web.forms import TOGGLES
-from agentworld_sim.engines.web.live_page import Effect, LivePage, Modal
 from agentworld_sim.engines.web.live_state import number_of
 from agentworld_sim.engines.web.locators import js_string, select
 from agentworld_sim.engines.web.playwright_answers import (
@@ -18,6 +17,7 @@ from agentworld_sim.engines.web.playwright_answers import (
     PlaywrightReply,
     preview,
 )
+from agentworld_sim.engines.web.tab_page import Effect, Modal, TabPage
 from agentworld_sim.errors import CannotCompute, UsageError
 
 _REF = re.compile(r"(?:f\d+)?e\d+")
@@ -36,7 +36,7 @@ class PlaywrightElements:
         self.said = ""
         """What the agent calls the element."""
 
-    def page(self) -> LivePage:
+    def page(self) -> TabPage:
         return self.turn.page(self.turn.front())
 
     def file(self, path: str) -> str:
@@ -62,7 +62,7 @@ class PlaywrightElements:
         waiting = f"  - waiting for locator({js_string(written)})"
         return found, locator, [waiting, f"    - locator resolved to {preview(found)}"]
 
-    def _one_of(self, page: LivePage, selector: str) -> Element:
+    def _one_of(self, page: TabPage, selector: str) -> Element:
         try:
             every = select(page.document, selector)
         except UsageError:

@@ -10,7 +10,6 @@ from typing import Any, cast
 from agentworld_sim.engines.web.browser_state import TabState
 from agentworld_sim.engines.web.forms import TOGGLES, page_pattern
 from agentworld_sim.engines.web.keyboard import BadKey, Keyboard
-from agentworld_sim.engines.web.live_page import Modal, Way
 from agentworld_sim.engines.web.locators import js_string
 from agentworld_sim.engines.web.page_loading import LoadFailed
 from agentworld_sim.engines.web.playwright_answers import (
@@ -22,6 +21,7 @@ from agentworld_sim.engines.web.playwright_answers import (
 from agentworld_sim.engines.web.playwright_elements import TIMEOUT_US, PlaywrightElements
 from agentworld_sim.engines.web.requests import WebRequest, normal_url
 from agentworld_sim.engines.web.snapshot_search import snippets
+from agentworld_sim.engines.web.tab_page import Modal, Way
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer
 

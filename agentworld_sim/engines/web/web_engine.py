@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from agentworld_sim.engines.web.browser_state import BrowserPage, BrowserState
+from agentworld_sim.engines.web.browser_state import BrowserState, WebPage
 from agentworld_sim.engines.web.browser_turn import TURN_US, BrowserTurn
 from agentworld_sim.engines.web.http_turn import http_answer
 from agentworld_sim.engines.web.langchain_tools import LangChainCall
-from agentworld_sim.engines.web.live_page import PagesRead
 from agentworld_sim.engines.web.page_loading import PageLoader, PageNeeded, WorldFiles
 from agentworld_sim.engines.web.page_question import PageQuestion
 from agentworld_sim.engines.web.playwright_answers import Dialect
 from agentworld_sim.engines.web.playwright_tools import PlaywrightCall
 from agentworld_sim.engines.web.requests import Internet
+from agentworld_sim.engines.web.tab_page import PagesRead
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.toolkits import (
@@ -137,11 +137,11 @@ class WebSession:
         self,
         found: KnownTool,
         context: StepContext,
-        known: tuple[Mapping[str, Any], BrowserPage | str] | None,
+        known: tuple[Mapping[str, Any], WebPage | str] | None,
     ) -> Answer:
         """The answer, given the page that was imagined for it. Raises `PageNeeded` where that is missing."""
 
-        def page_for(wanted: Mapping[str, Any]) -> BrowserPage | str:
+        def page_for(wanted: Mapping[str, Any]) -> WebPage | str:
             if known is None:
                 raise PageNeeded(wanted)
             return known[1] if wanted == known[0] else "net::ERR_FAILED"

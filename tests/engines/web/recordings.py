@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentworld_sim.engines.web.document import parse_document
-from agentworld_sim.engines.web.page import Page, SnapshotRules
+from agentworld_sim.engines.web.page_view import PageView, SnapshotRules
 
 PAGES = Path(__file__).parent / "pages"
 RECORDED = Path(__file__).parent / "recorded_snapshots.json"
@@ -43,7 +43,7 @@ def changes(snapshots: Sequence[str]) -> list[list[str]]:
 
 def replay(name: str, rules: SnapshotRules) -> list[str]:
     """Our snapshots of a page, at first and after every step."""
-    page = Page(parse_document((PAGES / name).read_text(encoding="utf-8")), rules=rules)
+    page = PageView(parse_document((PAGES / name).read_text(encoding="utf-8")), rules=rules)
     snapshots = [page.snapshot()]
     for step in steps_of(name):
         do_step(page, step)
@@ -51,7 +51,7 @@ def replay(name: str, rules: SnapshotRules) -> list[str]:
     return snapshots
 
 
-def do_step(page: Page, step: Sequence[Any]) -> None:
+def do_step(page: PageView, step: Sequence[Any]) -> None:
     verb, selector, *rest = step
     selector, _, place = cast("str", selector).partition(" >> nth=")
     element = page.document.select(selector)[int(place or 0)]

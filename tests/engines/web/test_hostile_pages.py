@@ -11,7 +11,7 @@ from agentworld_sim.engines.web import WebEngine, WebRequest, WebResponse
 from agentworld_sim.engines.web.document import parse_document
 from agentworld_sim.engines.web.forms import PageForms
 from agentworld_sim.engines.web.live_state import LiveState
-from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.page_view import PageView
 from agentworld_sim.toolkits import toolkit
 from agentworld_sim.types.state import StateChange, WorldState
 
@@ -167,7 +167,7 @@ async def test_a_dialog_whose_text_has_no_end_is_no_dialog() -> None:
 @pytest.mark.parametrize("role", ["group", "button", "combobox"])
 def test_elements_that_own_one_another_in_a_long_chain_are_read(role: str) -> None:
     parts = [f"<div role={role} id=i{at} aria-owns=i{at + 1}>t</div>" for at in range(600)]
-    assert Page(parse_document("".join(parts))).snapshot().count(f"- {role}") == 600
+    assert PageView(parse_document("".join(parts))).snapshot().count(f"- {role}") == 600
 
 
 def test_numbers_that_are_none_are_left_out() -> None:
@@ -175,7 +175,7 @@ def test_numbers_that_are_none_are_left_out() -> None:
         "<input maxlength=²><input tabindex=²><h1 aria-level=²>x</h1><select size=²><option>a</select>"
         "<input type=range min=1e999 value=nan><p role=heading aria-level=99999999999>x</p>"
     )
-    text = Page(parse_document(html)).snapshot()
+    text = PageView(parse_document(html)).snapshot()
     assert 'heading "x" [level=1]' in text
     assert 'slider [ref=e6]: "50"' in text
 
@@ -195,7 +195,7 @@ def test_pages_of_thousands_of_the_same_are_read_in_time_that_grows_with_them() 
         + "</form><table><tr>"
         + "<th>a" * 4_000
     )
-    view = Page(document)
+    view = PageView(document)
     last = document.select("input")[-1]
     view.set_checked(last, True)
     assert view.role_of(document.select("th")[-1]) == "columnheader"

@@ -11,15 +11,15 @@ from hypothesis import given, settings, strategies as st
 from agentworld_sim import UsageError
 from agentworld_sim.engines.web.document import MAX_DEPTH, Document, Element, parse_document
 from agentworld_sim.engines.web.live_state import LiveState, RefBook, value_of_option
-from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.page_view import PageView
 from tests.properties import examples
 
 
-def page_of(html: str, **options: object) -> Page:
-    return Page(parse_document(html), **options)  # pyright: ignore[reportArgumentType]
+def page_of(html: str, **options: object) -> PageView:
+    return PageView(parse_document(html), **options)  # pyright: ignore[reportArgumentType]
 
 
-def one(page: Page, selector: str) -> Element:
+def one(page: PageView, selector: str) -> Element:
     (element,) = page.document.select(selector)
     return element
 
@@ -42,7 +42,7 @@ def test_refs_carry_the_prefix_of_their_document_and_go_on_from_what_was_kept() 
         text
         == '- generic [active] [ref=f2e1]:\n  - button "A" [ref=f2e2]\n  - button "B" [ref=f2e3]'
     )
-    again = Page(first.document, first.live, copy.deepcopy(first.refs))
+    again = PageView(first.document, first.live, copy.deepcopy(first.refs))
     assert again.element_of("f2e3") is one(first, "button:last-child")
     assert again.snapshot() == text
 
@@ -136,7 +136,7 @@ def test_linked_sheets_count_if_their_text_is_given() -> None:
 def test_ten_thousand_nested_elements_are_cut_to_what_a_browser_keeps() -> None:
     document = Document("<div>" * 10_000 + "x")
     assert max(element.depth for element in document.elements) == MAX_DEPTH
-    assert Page(document).snapshot() == "- generic [active] [ref=e1]: x"
+    assert PageView(document).snapshot() == "- generic [active] [ref=e1]: x"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,6 @@ def test_after_any_edits_a_page_reads_as_one_that_is_read_anew(
                 page.set_open(element, data.draw(st.booleans()))
             case _:
                 page.set_focus(element)
-        anew = Page(page.document, page.live, copy.deepcopy(page.refs), rules=page.rules)
+        anew = PageView(page.document, page.live, copy.deepcopy(page.refs), rules=page.rules)
         assert page.snapshot() == anew.snapshot()
         assert page.refs == anew.refs

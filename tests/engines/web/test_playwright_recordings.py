@@ -13,7 +13,7 @@ from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.web import WebEngine
 from agentworld_sim.engines.web.document import parse_document
 from agentworld_sim.engines.web.locators import Locators
-from agentworld_sim.engines.web.page import Page
+from agentworld_sim.engines.web.page_view import PageView
 from agentworld_sim.toolkits import toolkit
 from tests.engines.web.action_site import ActionInternet
 
@@ -48,7 +48,7 @@ async def browsing(key: str) -> World:
 @pytest.mark.parametrize("name", LOCATORS)
 def test_every_element_is_named_as_playwright_names_it(name: str) -> None:
     (path,) = RECORDED.parent.glob(f"*/{name}.html")
-    page = Page(parse_document(path.read_text(encoding="utf-8")))
+    page = PageView(parse_document(path.read_text(encoding="utf-8")))
     page.snapshot()
     locators = Locators(page.document, page)
     written = {ref: page.element_of(ref) for ref in LOCATORS[name]}

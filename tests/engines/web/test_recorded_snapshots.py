@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.engines.web.page import SnapshotRules
+from agentworld_sim.engines.web.page_view import SnapshotRules
 from tests.engines.web.recordings import PAGES, changes, recorded_snapshots, replay
 
 RECORDED = recorded_snapshots()

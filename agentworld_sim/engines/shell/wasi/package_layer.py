@@ -34,10 +34,12 @@ from agentworld_sim.store.home import cache_home
 
 PACKAGES_AT = "/usr/lib/python3/dist-packages"
 WHEELS_AT = "/usr/share/python-wheels"
-SITE_AT = f"/usr/local/lib/python{PYTHON}/dist-packages"
+SITE_AT = f"/usr/local/lib/python{PYTHON}/site-packages"
 SCRIPTS_AT = "/usr/local/bin"
 
-PIP_CONF = f"[global]\nno-index = true\nfind-links = {WHEELS_AT}\ndisable-pip-version-check = true\n"
+PIP_CONF = (
+    f"[global]\nno-index = true\nfind-links = {WHEELS_AT}\ndisable-pip-version-check = true\n"
+)
 """`/etc/pip.conf` of a machine without network that has a folder of wheels."""
 
 FORM = "1"
@@ -124,7 +126,9 @@ def _layer_file(
 def _pinned_wheels(pins: Sequence[str]) -> list[Wheel]:
     """The user's wheels with these names and contents."""
     found = {one.path.name: one for one in wheels_in(user_wheels())}
-    missing = [Wheel.at(Path(p.partition("#")[0])) for p in pins if p.partition("#")[0] not in found]
+    missing = [
+        Wheel.at(Path(p.partition("#")[0])) for p in pins if p.partition("#")[0] not in found
+    ]
     if missing:
         names = " ".join(f"{one.name}=={one.version}" for one in missing)
         raise UsageError(f"wheels of the machine are not on this host. {ADD} {names}")
@@ -151,7 +155,7 @@ def _layer(packages: Sequence[str], wheels: Sequence[Wheel]) -> dict[str, bytes]
 
 def installed_files(wheel: Wheel) -> dict[str, bytes]:
     """What pip makes of a wheel, except compiled modules."""
-    info = wheel.metadata_name(wheel.files).partition("/")[0]
+    info = wheel.info
     data_folder = f"{info.removesuffix('.dist-info')}.data/"
     files: dict[str, bytes] = {}
     for name, data in wheel.files.items():
@@ -198,7 +202,13 @@ class PackageLayer:
     files: Mapping[str, bytes]
     """The world's own files that come with them, by path."""
 
-    folders = ("/usr/lib/python3", PACKAGES_AT, WHEELS_AT, f"/usr/local/lib/python{PYTHON}", SITE_AT)
+    folders = (
+        "/usr/lib/python3",
+        PACKAGES_AT,
+        WHEELS_AT,
+        f"/usr/local/lib/python{PYTHON}",
+        SITE_AT,
+    )
     """The world's own folders that come with them; an agent's pip installs into the last."""
 
 
@@ -221,7 +231,11 @@ def package_layer(packages: tuple[str, ...], pins: tuple[str, ...]) -> PackageLa
             if top == "bin":
                 files[f"{SCRIPTS_AT}/{name}"] = data
                 continue
-            folders = [f"/{folder}" for folder in map(str, reversed(PurePosixPath(name).parents)) if folder != "."]
+            folders = [
+                f"/{folder}"
+                for folder in map(str, reversed(PurePosixPath(name).parents))
+                if folder != "."
+            ]
             for folder in folders:
                 if folder not in made[top]:
                     mounts[top].mkdir(folder, True)

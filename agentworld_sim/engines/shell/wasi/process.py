@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
-
-import wasmtime
+from io import BytesIO
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.stack_guard import call_deep
-from agentworld_sim.engines.shell.wasi.wasi_kernel import ProgramEnded, Streams, WasiKernel
+from agentworld_sim.engines.shell.wasi.requests import Request, Requests
+from agentworld_sim.engines.shell.wasi.wasi_kernel import ProgramEnded, WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import Engine, WasmModule
 from agentworld_sim.errors import EngineFailure
 
@@ -28,6 +28,7 @@ def run_process(
     call: CommandCall,
     argv: Sequence[str],
     env: Mapping[str, str] | None = None,
+    requests: Mapping[str, Request] = {},
 ) -> CommandResult:
     """Runs a program on the world's files and waits for its end.
 
@@ -36,28 +37,21 @@ def run_process(
         call: The shell's command. Standard input, directory, clock and chance are its.
         argv: All words, the program's own name first.
         env: The environment, instead of the call's.
+        requests: What this program may ask the machine beside what all may, by name.
 
     Raises:
         EngineFailure: the module is not whole, or ended in a way that no program of its kind does.
     """
-    outputs = {1: bytearray(), 2: bytearray()}
-    stdin = memoryview((call.stdin or "").encode("utf-8", "surrogateescape"))
-    place = 0
-
-    def read(size: int) -> bytes:
-        nonlocal place
-        data = bytes(stdin[place : place + size])
-        place += len(data)
-        return data
-
+    streams = call.streams or _TextStreams(call)
     kernel = WasiKernel(
         live=call.files,
         argv=argv,
         env=dict(call.env if env is None else env),
         clock=call.clock,
         random=call.random,
-        streams=Streams(read, lambda number, data: outputs[number].extend(data)),
-        request=lambda kernel, data: b"",
+        streams=streams,
+        request=Requests(call, requests).answer,
+        ids=lambda user, group: (user_names(call).number(user), group_names(call).number(group)),
     )
     with module.lend() as engine:
 
@@ -67,32 +61,36 @@ def run_process(
 
         # The files are slow inside a callback of the shell, and fast on another thread.
         call_deep(lambda: _run(module, engine, kernel), watch=watch)
-    out, err = (bytes(data).decode("utf-8", "surrogateescape") for data in outputs.values())
-    return CommandResult(out, err, KILLED if kernel.exit_code is None else kernel.exit_code)
+    code = KILLED if kernel.exit_code is None else kernel.exit_code
+    if isinstance(streams, _TextStreams):
+        out, err = (bytes(data).decode("utf-8", "replace") for data in streams.outputs.values())
+        return CommandResult(out, err, code)
+    return CommandResult(exit_code=code)
 
 
 def _run(module: WasmModule, engine: Engine, kernel: WasiKernel) -> None:
-    store = wasmtime.Store(engine.engine)
-    store.set_limits(memory_size=MEMORY_BYTES)
-    store.set_epoch_deadline(1)
-    instance = engine.instantiate(store, kernel.imports())
-    exports = instance.exports(store)
-    memory, start = exports["memory"], exports["_start"]
-    assert isinstance(memory, wasmtime.Memory)
-    assert isinstance(start, wasmtime.Func)
-    kernel.use_memory(lambda: ctypes.addressof(memory.data_ptr(store).contents))
-    for address, data in module.patches.items():
-        memory.write(store, data, address)
+    imports = kernel.imports()
     try:
-        start(store)
-        kernel.exit_code = 0
+        stopped = engine.run(imports, MEMORY_BYTES, module.patches, kernel.use_memory)
+        if stopped is None:
+            kernel.exit_code = 0
+        elif "interrupt" not in stopped:
+            raise EngineFailure(f"{kernel.argv[0]} stopped where no program does: {stopped}")
     except ProgramEnded:
         pass
-    except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
-        if kernel.exit_code is None and "interrupt" not in str(error):
-            raise EngineFailure(
-                f"{kernel.argv[0]} stopped where no program does: {error}"
-            ) from error
     finally:
-        store.close()
-        kernel.finish()
+        kernel.give_back()
+
+
+class _TextStreams:
+    """Those of a command whose input is there when it begins, and whose output is taken when it has ended."""
+
+    def __init__(self, call: CommandCall) -> None:
+        self.outputs = {1: bytearray(), 2: bytearray()}
+        self._input = BytesIO((call.stdin or "").encode("utf-8", "surrogateescape"))
+
+    def read(self, size: int) -> bytes:
+        return self._input.read(size)
+
+    def write(self, number: int, data: bytes) -> None:
+        self.outputs[number] += data

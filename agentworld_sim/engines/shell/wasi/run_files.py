@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell.live_files import MAX_LINKS, FileStat, LiveFiles
@@ -207,9 +207,24 @@ class RunFiles:
             except OSError:
                 continue
 
-    def forget(self) -> None:
-        """Another command may have changed the files: all but what this run holds open is looked at anew."""
-        self.root = Node(DIRECTORY, None, "")
+    def forget(self, held: Iterable[Node]) -> None:
+        """Another command may have changed the files: all are looked at anew. Those in `held`, which are open, stay
+        the same ones where they are still there."""
+        places = sorted(
+            (node.path, node) for node in held if node.kind != DEVICE and not node.is_removed
+        )
+        self.root.entries = None
+        for path, node in places:
+            try:
+                found, parent, name = self.place(path)
+            except OSError:
+                found, parent, name = None, self.root, ""
+            if found is None or found.kind != node.kind:
+                node.parent, node.data = None, node.data or b""
+            elif found is not node:
+                node.parent, node.info, node.status = parent, found.info, None
+                node.data = node.entries = None
+                self.list(parent)[name] = node
 
     # Names
 
@@ -253,6 +268,10 @@ class RunFiles:
     def set_mode(self, node: Node, mode: int) -> None:
         self._live.chmod(node.path, mode)
         node.status = node.info = None
+
+    def set_owner(self, node: Node, owner: str | None, group: str | None) -> None:
+        self._live.chown(node.path, owner, group, follow=False)
+        node.status = None
 
     def set_time(self, node: Node, mtime_us: int) -> None:
         self.flush(node)

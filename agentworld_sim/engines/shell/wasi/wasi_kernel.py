@@ -6,15 +6,16 @@ The numbers are those of the standard's `wasi_snapshot_preview1`.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 
+from agentworld_sim.engines.shell._command import Streams
 from agentworld_sim.engines.shell.file_times import TurnClock
-from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
 from agentworld_sim.engines.shell.wasi.run_files import (
     DEVICE,
     DIRECTORY,
@@ -26,7 +27,7 @@ from agentworld_sim.engines.shell.wasi.run_files import (
 )
 
 _CODES = {
-    errno.EACCES: 2, errno.EBADF: 8, errno.EEXIST: 20, errno.EFBIG: 22, errno.EINVAL: 28,
+    errno.EACCES: 2, errno.EBADF: 8, errno.EEXIST: 20, errno.EFAULT: 21, errno.EFBIG: 22, errno.EINVAL: 28,
     errno.EIO: 29, errno.EISDIR: 31, errno.ELOOP: 32, errno.EMFILE: 33, errno.ENAMETOOLONG: 37,
     errno.ENOENT: 44, errno.ENOSPC: 51, errno.ENOSYS: 52, errno.ENOTDIR: 54, errno.ENOTEMPTY: 55,
     errno.ENOTSUP: 58, errno.ENXIO: 60, errno.EPERM: 63, errno.EPIPE: 64, errno.EROFS: 69,
@@ -80,16 +81,6 @@ class OpenFile:
 
 
 @dataclass(slots=True)
-class Streams:
-    """Standard input and output of a program."""
-
-    read: Callable[[int], bytes]
-    """At most so many bytes of standard input; none at its end."""
-    write: Callable[[int, bytes], None]
-    """To standard output (1) or error (2). Raises `BrokenPipeError` when nobody reads them any more."""
-
-
-@dataclass(slots=True)
 class WasiKernel:
     """What one running program is answered."""
 
@@ -101,42 +92,33 @@ class WasiKernel:
     streams: Streams
     request: Callable[[WasiKernel, bytes], bytes]
     """Answers what is written to `REQUESTS`."""
+    ids: Callable[[str, str], tuple[int, int]]
+    """The numbers of a user and a group."""
     exit_code: int | None = None
     files: RunFiles = field(init=False)
-    _open: dict[int, OpenFile | None] = field(init=False)
-    """By number; `None` for the three standard streams."""
-    _memory: Callable[[], int] = field(init=False)
+    _open: dict[int, OpenFile | int] = field(init=False)
+    """By number; a standard stream by its own."""
+    _view: Callable[[], memoryview] = field(init=False)
+    _memory: memoryview = field(init=False)
+    _size: int = 0
+    """Of the program's memory, when it was looked at last."""
+    _arguments: tuple[bytes, ...] = field(init=False)
+    _environment: tuple[bytes, ...] = field(init=False)
     _ns: int = 0
     """How much later it is than the world's clock says."""
 
     def __post_init__(self) -> None:
         self.files = RunFiles(self.live, {**DEVICES, REQUESTS: "machine"})
-        self._open = {0: None, 1: None, 2: None, ROOT: OpenFile(self.files.root)}
+        self._open = {0: 0, 1: 1, 2: 2, ROOT: OpenFile(self.files.root)}
+        self._arguments = tuple(map(_c_string, self.argv))
+        self._environment = tuple(_c_string(f"{name}={value}") for name, value in self.env.items())
 
-    def imports(self) -> dict[str, Callable[..., int | None]]:
-        """The functions that a module may call, by name."""
-        return (
-            {name: self._with_errors(getattr(self, name)) for name in CALLS}
-            | dict.fromkeys(_NEVER, lambda *_: NOTSUP)
-            | {"proc_exit": self.proc_exit}
-        )
+    def imports(self) -> Mapping[str, Callable[..., int | None]]:
+        """The functions that a module may call, by name. They raise `OSError` for what fails."""
+        return {name: getattr(self, name, _no_such_thing) for name in CALLS}
 
-    @staticmethod
-    def _with_errors(call: Callable[..., int | None]) -> Callable[..., int]:
-        def answer(*arguments: int) -> int:
-            try:
-                return call(*arguments) or 0
-            except OSError as error:
-                return _CODES.get(error.errno or 0, _CODES[errno.EIO])
-
-        return answer
-
-    def use_memory(self, base: Callable[[], int]) -> None:
-        """`base` is where the program's memory begins, now: it may move when it grows."""
-        self._memory = base
-
-    def finish(self) -> None:
-        """The program has ended: what it has written goes to the world, and its clock to the world's."""
+    def give_back(self) -> None:
+        """What the program has written goes to the world, and its clock to the world's: others run now."""
         self.files.flush_all()
         self.settle_clock()
 
@@ -147,11 +129,30 @@ class WasiKernel:
 
     # Memory
 
+    def use_memory(self, view: Callable[[], memoryview]) -> None:
+        """`view` gives the program's memory as it is at that moment: it grows, and never moves."""
+        self._view = view
+
+    def _reach(self, end: int) -> None:
+        """Makes sure that the program's memory goes to `end`.
+
+        Raises:
+            OSError: it does not: a program may name any address.
+        """
+        if end > self._size:
+            self._memory = self._view()
+            self._size = len(self._memory)
+            if end > self._size:
+                raise OSError(errno.EFAULT, "")
+
     def _get(self, at: int, size: int) -> bytes:
-        return ctypes.string_at(self._memory() + (at & 0xFFFFFFFF), size)
+        self._reach(at + size)
+        return self._memory[at : at + size].tobytes()
 
     def _put(self, at: int, data: bytes | bytearray) -> None:
-        ctypes.memmove(self._memory() + (at & 0xFFFFFFFF), bytes(data), len(data))
+        end = at + len(data)
+        self._reach(end)
+        self._memory[at:end] = data
 
     def _put_u32(self, at: int, value: int) -> None:
         self._put(at, value.to_bytes(4, "little"))
@@ -165,28 +166,21 @@ class WasiKernel:
 
     # Arguments and environment
 
-    def _strings(self, texts: Sequence[str], pointers: int, buffer: int) -> None:
-        for text in texts:
-            data = text.encode("utf-8", "surrogateescape") + b"\0"
-            self._put_u32(pointers, buffer)
-            self._put(buffer, data)
-            pointers += 4
-            buffer += len(data)
+    def _strings(self, strings: tuple[bytes, ...], pointers: int, buffer: int) -> None:
+        starts = accumulate(map(len, strings[:-1]), initial=buffer)
+        if strings:
+            self._put(pointers, struct.pack(f"<{len(strings)}I", *starts))
+            self._put(buffer, b"".join(strings))
 
-    def _sizes(self, texts: Sequence[str], count_at: int, size_at: int) -> None:
-        self._put_u32(count_at, len(texts))
-        size = sum(len(text.encode("utf-8", "surrogateescape")) + 1 for text in texts)
-        self._put_u32(size_at, size)
-
-    @property
-    def _environment(self) -> list[str]:
-        return [f"{name}={value}" for name, value in self.env.items()]
+    def _sizes(self, strings: tuple[bytes, ...], count_at: int, size_at: int) -> None:
+        self._put_u32(count_at, len(strings))
+        self._put_u32(size_at, sum(map(len, strings)))
 
     def args_get(self, pointers: int, buffer: int) -> None:
-        self._strings(self.argv, pointers, buffer)
+        self._strings(self._arguments, pointers, buffer)
 
     def args_sizes_get(self, count_at: int, size_at: int) -> None:
-        self._sizes(self.argv, count_at, size_at)
+        self._sizes(self._arguments, count_at, size_at)
 
     def environ_get(self, pointers: int, buffer: int) -> None:
         self._strings(self._environment, pointers, buffer)
@@ -235,12 +229,15 @@ class WasiKernel:
 
     # Descriptors
 
-    def _file(self, number: int) -> OpenFile:
+    def _descriptor(self, number: int) -> OpenFile | int:
         try:
-            found = self._open[number]
+            return self._open[number]
         except KeyError:
             raise OSError(errno.EBADF, "") from None
-        if found is None:
+
+    def _file(self, number: int) -> OpenFile:
+        found = self._descriptor(number)
+        if isinstance(found, int):
             raise OSError(errno.ESPIPE, "")
         return found
 
@@ -251,6 +248,28 @@ class WasiKernel:
             raise OSError(errno.EISDIR, "")
         return found
 
+    def duplicate(self, number: int, to: int | None) -> int:
+        """Makes `to`, or else the lowest free number, another name of a descriptor.
+
+        Raises:
+            OSError: there is no such descriptor, or no number left.
+        """
+        found = self._descriptor(number)
+        if to is None:
+            to = self._free_number()
+        elif to != number and to in self._open:
+            self.fd_close(to)
+        self._open[to] = found
+        return to
+
+    def fd_renumber(self, number: int, to: int) -> None:
+        self.duplicate(number, to)
+        del self._open[number]
+
+    def open_nodes(self) -> list[Node]:
+        """The files that are open."""
+        return [one.node for one in self._open.values() if not isinstance(one, int)]
+
     def fd_advise(self, number: int, _offset: int, _size: int, _advice: int) -> None:
         self._file(number)
 
@@ -260,10 +279,9 @@ class WasiKernel:
         data.extend(bytes(max(0, offset + size - len(data))))
 
     def fd_close(self, number: int) -> None:
-        if number not in self._open:
-            raise OSError(errno.EBADF, "")
-        found = self._open.pop(number)
-        if found is not None:
+        found = self._descriptor(number)
+        del self._open[number]
+        if not isinstance(found, int):
             self.files.flush(found.node)
 
     def fd_sync(self, number: int) -> None:
@@ -272,22 +290,19 @@ class WasiKernel:
     fd_datasync = fd_sync
 
     def fd_fdstat_get(self, number: int, at: int) -> None:
-        if number not in self._open:
-            raise OSError(errno.EBADF, "")
-        found = self._open[number]
-        kind, flags = (0, 0) if found is None else (found.node.kind, found.flags)
+        found = self._descriptor(number)
+        kind, flags = (0, 0) if isinstance(found, int) else (found.node.kind, found.flags)
         self._put(at, struct.pack("<BxHxxxxQQ", kind, flags, _ALL_RIGHTS, _ALL_RIGHTS))
 
     def fd_fdstat_set_flags(self, number: int, flags: int) -> None:
-        if self._open.get(number) is not None:
-            self._file(number).flags = flags
+        found = self._descriptor(number)
+        if not isinstance(found, int):
+            found.flags = flags
 
     def fd_filestat_get(self, number: int, at: int) -> None:
-        if number not in self._open:
-            raise OSError(errno.EBADF, "")
-        found = self._open[number]
-        if found is None:
-            self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", 0, number, 0, 1, 0, 0, 0, 0))
+        found = self._descriptor(number)
+        if isinstance(found, int):
+            self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", 0, found, 0, 1, 0, 0, 0, 0))
         else:
             self._put_status(found.node, at)
 
@@ -312,11 +327,11 @@ class WasiKernel:
         self._put(at, b"/")
 
     def fd_read(self, number: int, vectors: int, count: int, size_at: int) -> None:
-        found = self._open[number] if number in self._open else self._file(number)
+        found = self._descriptor(number)
         done = 0
         for at, size in self._pieces(vectors, count):
-            if found is None:
-                data = self.streams.read(size) if size else b""
+            if isinstance(found, int):
+                data = self.streams.read(size) if size and not found else b""
             else:
                 data = self._read_at(found, found.at, size)
                 found.at += len(data)
@@ -349,9 +364,9 @@ class WasiKernel:
 
     def fd_write(self, number: int, vectors: int, count: int, size_at: int) -> None:
         data = b"".join(self._get(at, size) for at, size in self._pieces(vectors, count))
-        found = self._open[number] if number in self._open else self._file(number)
-        if found is None:
-            self.streams.write(number, data)
+        found = self._descriptor(number)
+        if isinstance(found, int):
+            self.streams.write(found or 1, data)
         else:
             if found.flags & _APPENDS:
                 found.at = self.files.size(found.node)
@@ -422,7 +437,7 @@ class WasiKernel:
         folder = self._file(number).node
         if folder.kind != DIRECTORY:
             raise OSError(errno.ENOTDIR, "")
-        return text if text.startswith("/") else f"{folder.path}/{text}"
+        return text if text.startswith("/") else f"{folder.path.rstrip('/')}/{text}"
 
     def path_open(
         self, number: int, follow: int, at: int, size: int, how: int,
@@ -433,7 +448,7 @@ class WasiKernel:
             path = f"/proc/self/fd/{('stdin', 'stdout', 'stderr').index(path[5:])}"
         new = self._free_number()
         if path in _STREAMS:
-            self._open[new] = self._open.get(_STREAMS[path])
+            self._open[new] = self._descriptor(_STREAMS[path])
             self._put_u32(number_at, new)
             return None
         if path == REQUESTS:
@@ -473,11 +488,20 @@ class WasiKernel:
         path = self._path(number, at, size)
         self._put_status(self.files.find(path, follow=bool(follow & _FOLLOWS)), to)
 
+    def _owners(self, status: FileStat) -> int:
+        """User and group as numbers of 16 bits."""
+        if status.owner == status.group == "root":
+            return 0
+        user, group = self.ids(status.owner, status.group)
+        return user & 0xFFFF | (group & 0xFFFF) << 16
+
     def _put_status(self, node: Node, at: int) -> None:
         status = self.files.status(node)
         mtime_ns = status.mtime_us * 1_000
         kind, size = node.kind, self.files.size(node)
-        fields = (1, status.inode, kind, status.nlink, size, mtime_ns, mtime_ns, mtime_ns)
+        # What WASI has no room for stands above the device's number, 1.
+        device = 1 | status.mode << 16 | self._owners(status) << 32
+        fields = (device, status.inode, kind, status.nlink, size, mtime_ns, mtime_ns, mtime_ns)
         self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", *fields))
 
     def path_filestat_set_times(
@@ -580,21 +604,31 @@ class WasiKernel:
         return None
 
 
-_NEVER = (
-    "sock_accept",
-    "sock_recv",
-    "sock_send",
-    "sock_shutdown",
-    "fd_fdstat_set_rights",
-    "fd_renumber",
-)
-"""Calls for what no program of the machine has: sockets."""
-
 CALLS = tuple(
-    name
-    for name in vars(WasiKernel)
-    if name.startswith(
-        ("args_", "clock_", "environ_", "fd_", "path_", "poll_", "random_", "sched_")
-    )
+    (
+        "args_get args_sizes_get clock_res_get clock_time_get environ_get environ_sizes_get fd_advise fd_allocate"
+        " fd_close fd_datasync fd_fdstat_get fd_fdstat_set_flags fd_fdstat_set_rights fd_filestat_get"
+        " fd_filestat_set_size fd_filestat_set_times fd_pread fd_prestat_dir_name fd_prestat_get fd_pwrite fd_read"
+        " fd_readdir fd_renumber fd_seek fd_sync fd_tell fd_write path_create_directory path_filestat_get"
+        " path_filestat_set_times path_link path_open path_readlink path_remove_directory path_rename path_symlink"
+        " path_unlink_file poll_oneoff proc_exit proc_raise random_get sched_yield sock_accept sock_recv sock_send"
+        " sock_shutdown"
+    ).split()
 )
-"""The calls that have an answer."""
+"""All calls that there are."""
+
+
+def _no_such_thing(*_: int) -> int:
+    """The answer about sockets and rights."""
+    return _CODES[errno.ENOTSUP]
+
+
+def _c_string(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape") + b"\0"
+
+
+def code_of(error: OSError) -> int:
+    """WASI's number of an error."""
+    if isinstance(error, BrokenPipeError):
+        return _CODES[errno.EPIPE]
+    return _CODES.get(error.errno or 0, _CODES[errno.EIO])

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import os
 import platform
+import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import wasmtime
+from wasmtime import _ffi
 
+from agentworld_sim.engines.shell.wasi.wasi_kernel import code_of
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.store.home import cache_home
+
+SETTINGS = 2
+"""Of the compiler, by number: another one for each change of `_config`."""
 
 STACK_BYTES = 2 << 20
 """What a program may recurse into: the most that wasmtime takes without a stack of its own."""
 
 Imports = Mapping[str, Callable[..., int | None]]
-"""The functions that a module calls, by name."""
+"""The functions that a module calls, by name. What one returns, 0 for `None`, is the code of an error."""
+
+_NO_FINALIZER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)()
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+)
+_LAYOUT = {"i32": "I12x", "i64": "q8x"}
+"""Of one argument, as wasmtime passes it."""
 
 
 class Engine:
@@ -32,20 +46,91 @@ class Engine:
     def __init__(self, compiled: Path) -> None:
         self.engine = wasmtime.Engine(_config())
         self.module = wasmtime.Module.deserialize_file(self.engine, str(compiled))
-        self.imports: Imports = {}
-        """Those of the present run."""
+        self._imports: Imports = {}
+        self._ended: BaseException | None = None
         self._linker = wasmtime.Linker(self.engine)
-        for wanted in self.module.imports:
-            kind = wanted.type
-            if isinstance(kind, wasmtime.FuncType) and wanted.name is not None:
-                self._linker.define_func(wanted.module, wanted.name, kind, self._late(wanted.name))
+        self._callbacks = [self._define(wanted) for wanted in self.module.imports]
 
-    def _late(self, name: str) -> Callable[..., int | None]:
-        return lambda *arguments: self.imports[name](*arguments)
+    def _define(self, wanted: wasmtime.ImportType) -> object:
+        """Makes a call of the module arrive at the present run; what is returned must live as long as the module.
 
-    def instantiate(self, store: wasmtime.Store, imports: Imports) -> wasmtime.Instance:
-        self.imports = imports
-        return self._linker.instantiate(store, self.module)
+        The package's own way takes 8 µs a call, and keeps exceptions in one place for all threads.
+        """
+        kind, name = wanted.type, wanted.name
+        assert isinstance(kind, wasmtime.FuncType)
+        assert name is not None
+        layout = struct.Struct("<" + "".join(_LAYOUT[str(one)] for one in kind.params))
+        size, returns = layout.size, bool(kind.results)
+
+        def call(_data: int, _caller: int, place: int, _count: int) -> int:
+            try:
+                code = self._imports[name](*layout.unpack(ctypes.string_at(place, size)))
+            except OSError as error:
+                code = code_of(error)
+            except BaseException as raised:  # noqa: BLE001 -- raised again by `run`
+                self._ended = raised
+                return ctypes.cast(_ffi.wasmtime_trap_new(b"ended", 5), ctypes.c_void_p).value or 0
+            if returns:
+                ctypes.c_uint32.from_address(place).value = code or 0
+            return 0
+
+        callback = _Callback(call)
+        error = _ffi.wasmtime_linker_define_func_unchecked(
+            self._linker.ptr(),
+            wanted.module.encode(),
+            len(wanted.module.encode()),
+            name.encode(),
+            len(name.encode()),
+            kind.ptr(),
+            ctypes.cast(callback, _ffi.wasmtime_func_unchecked_callback_t),
+            None,
+            _NO_FINALIZER,
+        )
+        assert not error
+        return callback
+
+    def run(
+        self,
+        imports: Imports,
+        memory_bytes: int,
+        patches: Mapping[int, bytes],
+        use_memory: Callable[[Callable[[], memoryview]], None],
+    ) -> str | None:
+        """Runs the module's program to its end.
+
+        Args:
+            imports: What answers its calls.
+            memory_bytes: What it may take.
+            patches: What is written into its memory before it starts, by address.
+            use_memory: Told what gives the program's memory as it is then: it grows, and never moves.
+
+        Returns:
+            How it ended, if it did not return: the machine's own words, for example that it was interrupted.
+
+        Raises:
+            BaseException: what a call raised.
+        """
+        store = wasmtime.Store(self.engine)
+        store.set_limits(memory_size=memory_bytes)
+        store.set_epoch_deadline(1)
+        self._imports, self._ended = imports, None
+        try:
+            exports = self._linker.instantiate(store, self.module).exports(store)
+            memory, start = exports["memory"], exports["_start"]
+            assert isinstance(memory, wasmtime.Memory)
+            assert isinstance(start, wasmtime.Func)
+            for address, data in patches.items():
+                memory.write(store, data, address)
+            use_memory(lambda: memoryview(memory.get_buffer_ptr(store)).cast("B"))
+            start(store)
+        except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
+            if self._ended is not None:
+                raise self._ended from None
+            return str(trap)
+        finally:
+            self._imports, self._ended = {}, None
+            store.close()
+        return None
 
     def stop(self) -> None:
         """Ends the run at its next loop or call. Thread-safe."""
@@ -56,18 +141,26 @@ class WasmModule:
     """A module that comes with a package of the index."""
 
     def __init__(
-        self, name: str, find: Callable[[], Path], sha256: str, patches: Mapping[int, bytes] = {}
+        self,
+        name: str,
+        find: Callable[[], Path],
+        sha256: str,
+        *,
+        edits: Mapping[int, bytes] = {},
+        patches: Mapping[int, bytes] = {},
     ) -> None:
         """
         Args:
             name: What messages call it.
             find: Where its file is.
             sha256: Of the file, as hexadecimal digits.
+            edits: What is written over the file's bytes before they are compiled, by offset.
             patches: What is written into a program's memory before it starts, by address.
         """
         self.name = name
         self._find = find
         self._sha256 = sha256
+        self._edits = edits
         self.patches = patches
         self._idle: list[Engine] = []
         self._process = 0
@@ -75,7 +168,7 @@ class WasmModule:
         self._compiled: Path | None = None
 
     @contextmanager
-    def lend(self) -> Iterator[Engine]:
+    def lend(self) -> Generator[Engine]:
         """An engine for one run.
 
         Raises:
@@ -85,7 +178,6 @@ class WasmModule:
         try:
             yield engine
         finally:
-            engine.imports = {}
             self._idle.append(engine)
 
     def _take(self) -> Engine:
@@ -95,21 +187,26 @@ class WasmModule:
                 self._process, self._idle = os.getpid(), []
             if self._idle:
                 return self._idle.pop()
-            if self._compiled is None:
-                self._compiled = self._compile()
-            return Engine(self._compiled)
+            try:
+                self._compiled = self._compiled or self._compile()
+                return Engine(self._compiled)
+            except wasmtime.WasmtimeError:
+                # Whole, and yet not what this wasmtime takes.
+                self._compiled = self._compile(anew=True)
+                return Engine(self._compiled)
 
-    def _compile(self) -> Path:
+    def _compile(self, *, anew: bool = False) -> Path:
         """The compiled module in the cache, made if it is not there or damaged."""
         folder = cache_home() / "machine"
-        path = folder / f"{self._sha256[:16]}-{version('wasmtime')}-{_cpu()}.cwasm"
+        digest = hashlib.sha256(repr((self._sha256, sorted(self._edits.items()))).encode())
+        path = folder / f"{digest.hexdigest()[:16]}-{version('wasmtime')}-{SETTINGS}-{_cpu()}.cwasm"
         try:
-            if _is_whole(path):
+            if not anew and _is_whole(path):
                 return path
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / f"{path.stem}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if not _is_whole(path):
+                if anew or not _is_whole(path):
                     self._write(path)
         except OSError as error:
             raise EngineFailure(
@@ -121,13 +218,15 @@ class WasmModule:
     def _write(self, path: Path) -> None:
         source = self._find()
         try:
-            data = source.read_bytes()
+            data = bytearray(source.read_bytes())
         except OSError as error:
             raise EngineFailure(f"{self.name} is not whole: {error}. {_AGAIN}") from error
         if hashlib.sha256(data).hexdigest() != self._sha256:
             raise EngineFailure(f"{self.name}: {source} is not the file that was tested. {_AGAIN}")
+        for offset, edit in self._edits.items():
+            data[offset : offset + len(edit)] = edit
         try:
-            module = wasmtime.Module(wasmtime.Engine(_config()), data)
+            module = wasmtime.Module(wasmtime.Engine(_config()), bytes(data))
         except wasmtime.WasmtimeError as error:
             raise EngineFailure(f"{self.name} cannot be compiled for this CPU: {error}") from error
         compiled = bytes(module.serialize())
@@ -151,6 +250,7 @@ def _config() -> wasmtime.Config:
     config.epoch_interruption = True
     config.max_wasm_stack = STACK_BYTES
     config.cranelift_nan_canonicalization = True
+    config.memory_may_move = False
     return config
 
 

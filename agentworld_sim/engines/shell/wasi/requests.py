@@ -1,0 +1,98 @@
+"""What a program asks the machine beyond WASI: to run another program, to change modes and owners, to copy a descriptor.
+
+A program opens `/dev/.machine`, writes one line of JSON, perhaps followed by bytes, and reads one line of JSON, perhaps
+followed by bytes. `{"do": NAME, …}` says what is asked; an answer of `{"errno": NUMBER}` is a failure, with Linux's
+number. What follows the bytes of a call's own kind stands at its function.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentworld_sim.engines.shell._command import CommandCall
+from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
+from agentworld_sim.engines.shell.live_files import quote_word
+from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
+
+Request = Callable[[WasiKernel, Mapping[str, Any], bytes], tuple[Mapping[str, Any], bytes]]
+"""Answers one kind of request: from its line and its bytes to those of the answer. Raises `OSError` for what fails."""
+
+DEEPEST = 8
+"""Programs that start each other, before the machine has no process left."""
+
+
+class Requests:
+    """The requests of the programs that one command of the shell runs."""
+
+    def __init__(self, call: CommandCall, more: Mapping[str, Request]) -> None:
+        """`more` are requests that only this kind of program has, by name."""
+        self._call = call
+        self._kinds: Mapping[str, Request] = {
+            "spawn": self._spawn,
+            "chmod": self._chmod,
+            "chown": self._chown,
+            "dup": self._dup,
+            **more,
+        }
+
+    def answer(self, kernel: WasiKernel, request: bytes) -> bytes:
+        """The answer to what a program has written to `/dev/.machine`."""
+        line, _, data = request.partition(b"\n")
+        try:
+            fields = json.loads(line)
+            answer, rest = self._kinds[fields["do"]](kernel, fields, data)
+        except OSError as error:
+            answer, rest = {"errno": error.errno or errno.EIO}, b""
+        except (KeyError, TypeError, ValueError):
+            # Whatever a program may write there.
+            answer, rest = {"errno": errno.EINVAL}, b""
+        return json.dumps(answer).encode() + b"\n" + rest
+
+    def _spawn(
+        self, kernel: WasiKernel, fields: Mapping[str, Any], stdin: bytes
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """Runs `argv` in `cwd` with exactly `env` and `stdin`, and waits for its end.
+
+        The answer has `exit` and the sizes `out` and `err` of the outputs that follow. With `merge`, both are one.
+        """
+        if self._call.depth >= DEEPEST:
+            raise OSError(errno.EAGAIN, "")
+        kernel.give_back()
+        files = self._call.files
+        out, err = (f"/dev/.spawn-{self._call.depth}-{name}" for name in ("out", "err"))
+        env = [f"{name}={value}" for name, value in fields["env"].items()]
+        words = " ".join(map(quote_word, ["env", "-i", *env, *fields["argv"]]))
+        script = f"cd {quote_word(fields['cwd'])} && {words} > {out} 2> {'&1' if fields.get('merge') else err}"
+        text = stdin.decode("utf-8", "surrogateescape")
+        result = self._call.native(["-c", script], text, program="bash")
+        kernel.files.forget(kernel.open_nodes())
+        said, complaints = files.take_device(out), files.take_device(err)
+        answer = {"exit": result.exit_code, "out": len(said), "err": len(complaints)}
+        return answer, said + complaints
+
+    def _chmod(
+        self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """Gives the file at `path` the permission bits `mode`."""
+        kernel.files.set_mode(kernel.files.find(fields["path"]), fields["mode"] & 0o7777)
+        return {}, b""
+
+    def _chown(
+        self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """Gives the file at `path` to `uid` and `gid`; -1 leaves one as it is. With `follow` false, a link itself."""
+        node = kernel.files.find(fields["path"], follow=fields.get("follow", True))
+        users, groups = user_names(self._call), group_names(self._call)
+        owner = users.lookup(str(fields["uid"])) if fields["uid"] >= 0 else None
+        group = groups.lookup(str(fields["gid"])) if fields["gid"] >= 0 else None
+        kernel.files.set_owner(node, owner, group)
+        return {}, b""
+
+    def _dup(
+        self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """A copy of the descriptor `fd`, as `to` or, without it, as the lowest free one; the answer has it as `fd`."""
+        return {"fd": kernel.duplicate(fields["fd"], fields.get("to"))}, b""
