@@ -65,7 +65,8 @@ class Requests:
         out, err = (f"/dev/.spawn-{self._call.depth}-{name}" for name in ("out", "err"))
         env = [f"{name}={value}" for name, value in fields["env"].items()]
         words = " ".join(map(quote_word, ["env", "-i", *env, *fields["argv"]]))
-        script = f"cd {quote_word(fields['cwd'])} && {words} > {out} 2> {'&1' if fields.get('merge') else err}"
+        where = f"> {out} 2>{'&1' if fields.get('merge') else err}"
+        script = f"cd {quote_word(fields['cwd'])} && {words} {where}"
         text = stdin.decode("utf-8", "surrogateescape")
         result = self._call.native(["-c", script], text, program="bash")
         kernel.files.forget(kernel.open_nodes())
