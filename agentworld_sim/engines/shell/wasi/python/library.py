@@ -42,7 +42,8 @@ def library_files() -> dict[str, bytes]:
         # Without it, the next process does the same work again.
         with suppress(OSError):
             _keep(path, files)
-    return files | {file.name: file.read_bytes() for file in sorted(GUEST.glob("*.py"))}
+    own = {path.relative_to(GUEST).as_posix(): path for path in sorted(GUEST.rglob("*.py"))}
+    return files | {name: path.read_bytes() for name, path in own.items()}
 
 
 def _compiled_modules(module: bytes) -> Iterator[tuple[str, bytes]]:
