@@ -11,25 +11,22 @@ import hashlib
 import os
 import re
 import tempfile
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from configparser import ConfigParser
 from dataclasses import dataclass
 from functools import lru_cache
-from io import BytesIO
 from pathlib import Path, PurePosixPath
 from random import Random
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from bashkit import FileSystem
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.file_times import TurnClock, set_times
-from agentworld_sim.engines.shell.image import INSTALLED_US, empty_files
+from agentworld_sim.engines.shell.image import INSTALLED_US, empty_files, system_mounts
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.wasi.wheels import PYTHON, Wheel, needed_wheels, wheels_in
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import EngineFailure, UsageError
 from agentworld_sim.store.home import cache_home
 
 PACKAGES_AT = "/usr/lib/python3/dist-packages"
@@ -82,45 +79,40 @@ def pinned_packages(
         UsageError: a wheel is missing, broken, cannot be used or has another content than the pin says.
     """
     if pins and folder is None:
-        _layer_file(packages, pins)
         return packages, pins
     there = wheels_in(folder or user_wheels())
     installed = needed_wheels([*packages, "pip"], there)
     offered = there if folder else installed
     found = tuple(f"{one.name}=={one.version}" for one in installed), tuple(o.pin for o in offered)
-    _layer_file(*found, offered)
+    if not (path := _path(*found)).exists():
+        _write(path, _layer(found[0], offered))
     return found
 
 
-def _layer_file(
-    packages: tuple[str, ...], pins: tuple[str, ...], wheels: Sequence[Wheel] | None = None
-) -> Path:
-    """The layer in the cache, built if it is not there or damaged."""
+def _path(packages: tuple[str, ...], pins: tuple[str, ...]) -> Path:
     name = hashlib.sha256("\n".join((FORM, *packages, "", *pins)).encode()).hexdigest()
-    path = cache_home() / "layers" / f"{name}.zip"
-    try:
-        with ZipFile(path) as archive:
-            if archive.testzip() is None:
-                return path
-    except (OSError, BadZipFile):
-        pass
-    files = _layer(packages, _pinned_wheels(pins) if wheels is None else wheels)
-    data = BytesIO()
-    with ZipFile(data, "w", ZIP_STORED) as archive:
-        for place, content in files.items():
-            archive.writestr(ZipInfo(place), content)
+    return cache_home() / "layers" / f"{name}.zip"
+
+
+def _write(path: Path, files: Mapping[str, bytes]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(".building", name, path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data.getvalue())
+        handle, beside = tempfile.mkstemp(".building", path.stem, path.parent)
+        with os.fdopen(handle, "wb") as file, ZipFile(file, "w") as archive:
+            for place, content in files.items():
+                archive.writestr(ZipInfo(place), content)
+        # Whole or not at all: other processes build the same file.
         os.replace(beside, path)
     except OSError as error:
         raise UsageError(
             f"the packages cannot be kept in {path.parent}: {error}. Name a folder that can be written:"
             " AGENTWORLD_HOME."
         ) from error
-    return path
+
+
+def _read(path: Path) -> dict[str, bytes]:
+    with ZipFile(path) as archive:
+        return {place: archive.read(place) for place in archive.namelist()}
 
 
 def _pinned_wheels(pins: Sequence[str]) -> list[Wheel]:
@@ -167,30 +159,13 @@ def installed_files(wheel: Wheel) -> dict[str, bytes]:
             files[f"packages/{rest}"] = data
         elif scheme == "scripts":
             files[f"bin/{rest}"] = re.sub(rb"\A#!pythonw?", b"#!/usr/bin/python3", data)
-    parser = ConfigParser(delimiters="=", interpolation=None)
-    parser.optionxform = str  # type: ignore[method-assign,assignment]
-    parser.read_string(wheel.files.get(f"{info}/entry_points.txt", b"").decode())
-    scripts = parser["console_scripts"] if parser.has_section("console_scripts") else {}
-    for name, place in scripts.items():
+    for name, place in wheel.console_scripts.items():
         module, _, call = place.partition("[")[0].strip().partition(":")
         script = SCRIPT.format(module=module, first=call.partition(".")[0], call=call)
-        files[f"bin/{name}"] = script.encode()
-    if wheel.name == "pip":
-        files["bin/pip3"] = files.setdefault("bin/pip", b"")
-        files.pop("bin/pip3.11", None)
+        # pip names one of its own after the Python that it is installed for.
+        files[f"bin/{re.sub('^pip3[.].*', f'pip{PYTHON}', name)}"] = script.encode()
     files[f"packages/{info}/INSTALLER"] = b"pip\n"
-    files[f"packages/{info}/RECORD"] = _record(files, f"packages/{info}/RECORD")
     return files
-
-
-def _record(files: Mapping[str, bytes], own: str) -> bytes:
-    lines: list[str] = []
-    for place, data in files.items():
-        top, _, rest = place.partition("/")
-        shown = rest if top == "packages" else f"../../../local/bin/{rest}"
-        digest = urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        lines.append(f"{shown},," if place == own else f"{shown},sha256={digest},{len(data)}")
-    return ("\n".join(lines) + "\n").encode()
 
 
 @dataclass(frozen=True)
@@ -219,37 +194,44 @@ def package_layer(packages: tuple[str, ...], pins: tuple[str, ...]) -> PackageLa
     Raises:
         UsageError: it is not in the cache, and its wheels are not on this host.
     """
-    mounts = {"packages": empty_files(), "wheels": empty_files()}
     if not pins:
         packages, pins = pinned_packages(packages)
-    files = {"/etc/pip.conf": PIP_CONF.encode()}
-    made: dict[str, list[str]] = {top: ["/"] for top in mounts}
-    with ZipFile(_layer_file(packages, pins)) as archive:
-        for place in archive.namelist():
-            top, _, name = place.partition("/")
-            data = archive.read(place)
-            if top == "bin":
-                files[f"{SCRIPTS_AT}/{name}"] = data
-                continue
-            folders = [
-                f"/{folder}"
-                for folder in map(str, reversed(PurePosixPath(name).parents))
-                if folder != "."
-            ]
-            for folder in folders:
-                if folder not in made[top]:
-                    mounts[top].mkdir(folder, True)
-            try:
-                mounts[top].write_file(f"/{name}", data)
-            except RuntimeError as error:
-                raise UsageError(
-                    f"the machine cannot hold so many or so large packages: {name}: {error}. Name fewer in"
-                    " `packages`, or put fewer into the folder of `wheels`."
-                ) from None
-            made[top] += [*folders, f"/{name}"]
-    for top, paths in made.items():
-        set_times(mounts[top], {INSTALLED_US: sorted(set(paths))})
-    return PackageLayer({PACKAGES_AT: mounts["packages"], WHEELS_AT: mounts["wheels"]}, files)
+    path = _path(packages, pins)
+    try:
+        layer = _read(path)
+    except (OSError, BadZipFile):
+        # Gone, or damaged.
+        path.unlink(missing_ok=True)
+        layer = _layer(packages, _pinned_wheels(pins))
+        _write(path, layer)
+    of = {
+        top: {
+            f"/{place.removeprefix(top)}": data
+            for place, data in layer.items()
+            if place.startswith(top)
+        }
+        for top in ("packages/", "wheels/", "bin/")
+    }
+    mounts = {PACKAGES_AT: _mount(of["packages/"]), WHEELS_AT: _mount(of["wheels/"])}
+    files = {f"{SCRIPTS_AT}{name}": data for name, data in of["bin/"].items()}
+    return PackageLayer(mounts, {**files, "/etc/pip.conf": PIP_CONF.encode()})
+
+
+def _mount(files: Mapping[str, bytes]) -> FileSystem:
+    fs = empty_files()
+    folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+    for folder in sorted(folders - {"/"}):
+        fs.mkdir(folder, True)
+    for path, data in files.items():
+        try:
+            fs.write_file(path, data)
+        except RuntimeError as error:
+            raise UsageError(
+                f"the machine cannot hold so many or so large packages: {path}: {error}. Name fewer in"
+                " `packages`, or put fewer into the folder of `wheels`."
+            ) from None
+    set_times(fs, {INSTALLED_US: ["/", *sorted(folders - {"/"}), *files]})
+    return fs
 
 
 def compiled_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -259,9 +241,10 @@ def compiled_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """
     from agentworld_sim.engines.shell.wasi.python.python_program import python3
 
-    live = LiveFiles({})
-    for folder in sorted({name.rpartition("/")[0] for name in sources}):
-        live.fs.mkdir(f"/{folder}", True)
+    live = LiveFiles(mounts := system_mounts())
+    folders = sorted({f"/{name.rpartition('/')[0]}" for name in sources})
+    for folder in (*mounts, *folders):
+        live.fs.mkdir(folder, True)
     for name, data in sources.items():
         if name.endswith(".py"):
             live.fs.write_file(f"/{name}", data)
@@ -279,10 +262,10 @@ def compiled_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
         native=lambda *_, **__: CommandResult(),
         seconds_left=lambda: 600.0,
     )
-    python3(call)
+    if (done := python3(call)).exit_code not in (0, 1):
+        raise EngineFailure(f"the packages cannot be compiled: {done.stderr[-500:]}")
     found = {}
-    for folder in sorted({name.rpartition("/")[0] for name in sources}):
-        place = f"{folder}/__pycache__"
-        if live.exists(f"/{place}"):
-            found |= {f"{place}/{n}": live.read(f"/{place}/{n}") for n in live.listdir(f"/{place}")}
+    for folder in folders:
+        if live.exists(place := f"{folder}/__pycache__"):
+            found |= {f"{place[1:]}/{one}": live.read(f"{place}/{one}") for one in live.listdir(place)}
     return found

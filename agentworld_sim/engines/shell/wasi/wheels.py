@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from configparser import ConfigParser, Error as ConfigParserError
 from dataclasses import dataclass
-from email.parser import HeaderParser
 from functools import cached_property
 from io import BytesIO
 from operator import attrgetter
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+from packaging.metadata import InvalidMetadata, Metadata
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 
 from agentworld_sim.errors import UsageError, nearest
@@ -130,26 +131,37 @@ class Wheel:
         )
 
     @cached_property
-    def _headers(self) -> Any:
-        text = self._read(f"{self.info}/METADATA").decode("utf-8", "replace")
-        return HeaderParser().parsestr(text)
+    def _metadata(self) -> tuple[SpecifierSet, list[Requirement]]:
+        """The Pythons that it is for, and what it needs."""
+        said = Metadata.from_email(self._read(f"{self.info}/METADATA"), validate=False)
+        try:
+            return said.requires_python or SpecifierSet(), said.requires_dist or []
+        except (InvalidMetadata, InvalidVersion) as error:
+            raise self._broken(error) from None
 
     @property
     def fits(self) -> bool:
         """Whether it is made for the machine's Python."""
-        if self.compiled:
-            return False
-        asked = self._headers.get("Requires-Python")
-        return not asked or SpecifierSet(asked).contains("3.12.0")
+        return not self.compiled and self._metadata[0].contains(MARKERS["python_full_version"])
 
     def requires(self, extras: frozenset[str]) -> Iterator[Requirement]:
         """What it needs on the machine, with these extras."""
-        for line in self._headers.get_all("Requires-Dist") or ():
-            one = Requirement(line)
-            marker = one.marker
-            asked = [""] if not extras else sorted(extras)
-            if marker is None or any(marker.evaluate({**MARKERS, "extra": e}) for e in asked):
+        for one in self._metadata[1]:
+            asked = [{**MARKERS, "extra": extra} for extra in extras or {""}]
+            if one.marker is None or any(map(one.marker.evaluate, asked)):
                 yield one
+
+    @cached_property
+    def console_scripts(self) -> Mapping[str, str]:
+        """Where its programs begin, `MODULE:FUNCTION` by name."""
+        name = f"{self.info}/entry_points.txt"
+        parser = ConfigParser(delimiters="=", interpolation=None)
+        parser.optionxform = str  # type: ignore[method-assign,assignment]
+        try:
+            parser.read_string(self._read(name).decode() if name in self._names else "")
+        except (ConfigParserError, UnicodeDecodeError) as error:
+            raise self._broken(error) from None
+        return parser["console_scripts"] if parser.has_section("console_scripts") else {}
 
 
 def wheels_in(*folders: Path) -> list[Wheel]:
