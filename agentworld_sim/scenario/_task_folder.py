@@ -130,7 +130,12 @@ class _Task:
         packages, left_out = self._packages(instructions, test)
         tree, base = self._build(instructions)
         changed = ((path, entry) for path, entry in base.changes_to(tree).items() if entry)
-        machine = self.machine | {"packages": packages, "user": self.user, "workdir": self.workdir, "env": self.env}
+        machine = self.machine | {
+            "packages": packages,
+            "user": self.user,
+            "workdir": self.workdir,
+            "env": self.env,
+        }
         about = f"The task {self.folder.name!r}, made from its folder."
         return {
             "name": re.sub(r"[^a-z0-9]+", "-", self.folder.name.lower()).strip("-") or "task",

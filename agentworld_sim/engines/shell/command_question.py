@@ -21,7 +21,7 @@ from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.ports import ImaginedValue, Part, Prompt, QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
 from agentworld_sim.schema.validate import schema_problem
-from agentworld_sim.types.files import MemoryBlobs, blob_id, content_sum, normal_path
+from agentworld_sim.types.files import FileTree, MemoryBlobs, blob_id, content_sum, normal_path
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.turns import Action, Turn
 
@@ -84,6 +84,10 @@ class CommandQuestion:
     and the other commands imagined before that may have changed what no file tells."""
     files_sum: int = 0
     """Hash of all files: `content_sum`."""
+    tree: FileTree = field(default_factory=lambda: FileTree({}), repr=False)
+    """All files where it is asked."""
+    contents: MemoryBlobs = field(default_factory=MemoryBlobs, repr=False)
+    """What of them was written in the same turn."""
     validate: Validate
     """Says whether an answer can be carried out."""
     earlier: tuple[tuple[tuple[str, ...], CommandAnswer], ...] = ()
@@ -273,7 +277,8 @@ def question_of(
     *,
     script: str,
     digest: str,
-    files_sum: int,
+    tree: FileTree,
+    contents: MemoryBlobs,
     validate: Validate,
 ) -> CommandQuestion:
     """All that an imaginer is told."""
@@ -290,7 +295,9 @@ def question_of(
         listing=_listing(call),
         script=script,
         digest=digest,
-        files_sum=files_sum,
+        files_sum=content_sum(tree),
+        tree=tree,
+        contents=contents,
         validate=validate,
     )
 

@@ -36,6 +36,7 @@ from mcp import Client, StdioServerParameters
 COLOURS = {
     "computed": "green",
     "imagined": "magenta",
+    "native": "blue",
     "replayed": "cyan",
     "real": "red",
     "enforced": "yellow",
