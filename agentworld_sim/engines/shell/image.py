@@ -129,6 +129,10 @@ def _library() -> FileSystem:
 
 
 SCRIPTS = {
+    # It looks for its packages from the place by which it was called: in a virtual environment, a link.
+    **dict.fromkeys(
+        ("python", "python3", "python3.12"), '__PYVENV_LAUNCHER__=$0 exec python3 "$@"'
+    ),
     "zcat": 'exec gzip -cd "$@"',
     "zgrep": 'for f in "$@"; do if [ "$n" ]; then a+=("$l"); fi; l=$f; n=1; done; if [ -f "$l" ]; then'
     ' gzip -cdf "$l" | grep "${a[@]}"; else grep "$@"; fi',

@@ -52,6 +52,7 @@ def python3(call: CommandCall) -> CommandResult:
             message = f"{call.name}: can't open file '{path}': {reason}\n"
             return CommandResult(stderr=message, exit_code=2)
     env = {**call.env, "PWD": call.cwd}
+    env.pop("__PYVENV_LAUNCHER__", None)
     return run_process(PYTHON, call, [_place(call), *call.argv], env, {"host": partial(_host, call)})
 
 
@@ -75,8 +76,9 @@ def _script(argv: Sequence[str]) -> str | None:
 
 def _place(call: CommandCall) -> str:
     """Where the interpreter that was called is: it looks for its library and its packages from there."""
-    if "/" in call.name:
-        return normal_path(f"{call.cwd}/{call.name}" if call.name[0] != "/" else call.name)
+    name = call.env.get("__PYVENV_LAUNCHER__") or call.name
+    if "/" in name:
+        return normal_path(name if name[0] == "/" else f"{call.cwd}/{name}")
     folders = call.env.get("PATH", "").split(":")
     places = (f"{folder.rstrip('/')}/{call.name}" for folder in folders if folder.startswith("/"))
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")
