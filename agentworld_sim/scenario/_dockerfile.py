@@ -13,13 +13,13 @@ from agentworld_sim.errors import ScenarioError
 from agentworld_sim.regex import lazy_compile
 
 _HEREDOC = lazy_compile(r"<<-?\s*(['\"]?)(\w+)\1")
-_VARIABLE = lazy_compile(r"\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})")
+_VARIABLE = lazy_compile(r"\$(?:(\w+)|\{(\w+)(?::-([^}]*))?\})")
+_FLAG = lazy_compile(r"--([\w-]+)(?:=(\S+))?\s+")
 _BASE = lazy_compile(r"(?:python|ubuntu|debian|buildpack-deps)\b(?!.*(?:alpine|windows))")
 """Images that are Debian, or close to it, with Python and nothing else."""
 
-_SILENT = frozenset(
-    "CMD ENTRYPOINT EXPOSE LABEL VOLUME SHELL HEALTHCHECK STOPSIGNAL MAINTAINER".split()
-)
+_CARRIED_OUT = ("RUN", "COPY", "ADD", "ENV", "ARG", "WORKDIR", "USER")
+_SILENT = "CMD ENTRYPOINT EXPOSE LABEL VOLUME SHELL HEALTHCHECK STOPSIGNAL MAINTAINER".split()
 """Instructions that change no file, and say nothing that a shell in the image would show."""
 
 
@@ -31,31 +31,38 @@ class Instruction:
     """In upper case."""
     text: str
     """What follows it, lines joined; variables are still in it."""
-    line: int
-    heredoc: str | None = None
+    where: str
+    """File and line."""
+    heredoc: str = ""
     """The lines of the here-document that it is followed by."""
 
     def words(self, variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Its flags and its words, with the variables put in. A JSON array is its words."""
         text, flags = with_variables(self.text, variables), dict[str, str]()
-        while match := re.match(r"--([\w-]+)(?:=(\S+))?\s+", text):
+        while match := _FLAG.match(text):
             flags[match[1]] = match[2] or ""
             text = text[match.end() :]
-        if text.startswith("["):
-            return flags, cast("list[str]", json.loads(text))
-        return flags, shlex.split(text)
+        try:
+            words = cast("list[str]", json.loads(text)) if text[:1] == "[" else shlex.split(text)
+        except ValueError as error:
+            raise ScenarioError(f"{self.where}: {error}") from error
+        if not words:
+            raise ScenarioError(f"{self.where}: {self.name} says nothing.")
+        return flags, words
+
+    @property
+    def script(self) -> str:
+        """What a `RUN` gives to the shell. A here-document alone is the script; after a command it is what that reads."""
+        if start := _HEREDOC.search(self.text):
+            alone = start.start() == 0
+            return self.heredoc if alone else f"{self.text}\n{self.heredoc}{start[2]}\n"
+        words = self.words({})[1] if self.text[:1] == "[" else []
+        return shlex.join(words) if words else re.sub(r"^(?:--[\w-]+=\S+\s+)+", "", self.text)
 
 
 def with_variables(text: str, variables: Mapping[str, str]) -> str:
-    """A text with `$NAME`, `${NAME}`, `${NAME:-default}` and `${NAME:+other}` put in."""
-
-    def value(match: re.Match[str]) -> str:
-        held = variables.get(match[1] or match[2], "")
-        if match[3] == "+":
-            return match[4] if held else ""
-        return held or match[4] or ""
-
-    return _VARIABLE.sub(value, text)
+    """A text with `$NAME`, `${NAME}` and `${NAME:-default}` put in."""
+    return _VARIABLE.sub(lambda one: variables.get(one[1] or one[2]) or one[3] or "", text)
 
 
 def read_dockerfile(text: str, source: str) -> list[Instruction]:
@@ -65,68 +72,44 @@ def read_dockerfile(text: str, source: str) -> list[Instruction]:
         ScenarioError: the image is no plain Debian or Python, or an instruction has no counterpart in a world.
     """
     found: list[Instruction] = []
-    arguments: dict[str, str] = {}
-    based = False
-    for one in _instructions(text):
-        where = f"{source}:{one.line}"
+    arguments: dict[str, str] | None = {}
+    for one in _instructions(text, source):
         if one.name == "FROM":
-            if based:
-                raise ScenarioError(f"{where}: a second FROM; a world is made of one stage.")
-            based = True
-            image = one.words(arguments)[1][0]
+            if arguments is None:
+                raise ScenarioError(f"{one.where}: a second FROM; a world is made of one stage.")
+            image, arguments = one.words(arguments)[1][0], None
             if not _BASE.match(image.rpartition("/")[2]):
                 raise ScenarioError(
-                    f"{where}: the image {image!r} is not known here. Tasks are made into worlds whose image"
-                    " is python, debian, ubuntu or buildpack-deps."
+                    f"{one.where}: the image {image!r} is not known here. Tasks are made into worlds whose"
+                    " image is python, debian, ubuntu or buildpack-deps."
                 )
-        elif not based and one.name == "ARG":
+        elif arguments is not None and one.name == "ARG":
             name, _, value = one.text.partition("=")
             arguments[name] = value.strip("'\"")
-        elif one.name in ("RUN", "COPY", "ADD", "ENV", "ARG", "WORKDIR", "USER"):
+        elif one.name in _CARRIED_OUT:
             found.append(one)
         elif one.name not in _SILENT:
-            raise ScenarioError(
-                f"{where}: the instruction {one.name} has no counterpart in a world."
-            )
-    if not based:
+            raise ScenarioError(f"{one.where}: {one.name} has no counterpart in a world.")
+    if arguments is not None:
         raise ScenarioError(f"{source}: there is no FROM, so this is not a Dockerfile.")
     return found
 
 
-def _instructions(text: str) -> Iterator[Instruction]:
+def _instructions(text: str, source: str) -> Iterator[Instruction]:
     lines = iter(enumerate(text.splitlines(), 1))
     for number, line in lines:
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
         whole = line.strip()
+        if not whole or whole.startswith("#"):
+            continue
         while whole.endswith("\\"):
-            more = next(lines, (0, ""))[1]
-            if not more.lstrip().startswith("#"):
-                whole = f"{whole[:-1]}{more.rstrip()}" if more.strip() else f"{whole[:-1]}\\"
-            if not more:
-                whole = whole.removesuffix("\\")
-                break
+            more = next(lines, (0, None))[1]
+            whole = whole if more is not None else whole[:-1]
+            # Comments and empty lines between do not end it.
+            if more and not more.lstrip().startswith("#"):
+                whole = whole[:-1] + more.rstrip()
         name, _, rest = whole.partition(" ")
-        name = name.upper()
+        name, body = name.upper(), list[str]()
         start = _HEREDOC.search(rest) if name in ("RUN", "COPY", "ADD") else None
-        body: list[str] | None = None
-        if start is not None:
-            body = []
-            for _, more in lines:
-                if more.strip() == start[2]:
-                    break
-                body.append(more)
-        heredoc = None if body is None else "".join(f"{one}\n" for one in body)
-        yield Instruction(name, rest.strip(), number, heredoc)
-
-
-def script_of(run: Instruction) -> str:
-    """What a `RUN` gives to the shell."""
-    start = _HEREDOC.match(run.text)
-    if run.heredoc is not None:
-        # Alone it is the script; after a command it is what the command reads.
-        end = cast("re.Match[str]", _HEREDOC.search(run.text))[2]
-        return run.heredoc if start else f"{run.text}\n{run.heredoc}{end}\n"
-    if run.text.startswith("["):
-        return shlex.join(run.words({})[1])
-    return re.sub(r"^(?:--[\w-]+=\S+\s+)+", "", run.text)
+        while start and (more := next(lines, (0, start[2]))[1]).strip() != start[2]:
+            body.append(f"{more}\n")
+        yield Instruction(name, rest.strip(), f"{source}:{number}", "".join(body))

@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from agentworld_sim.errors import ScenarioError, UsageError
@@ -23,10 +23,9 @@ from agentworld_sim.ingest.folders import tree_from_directory
 from agentworld_sim.scenario._dockerfile import (
     Instruction,
     read_dockerfile,
-    script_of,
     with_variables,
 )
-from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
+from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, normal_path
 
 TASK_FILES = ("task.toml", "task.yaml")
 
@@ -59,45 +58,25 @@ def task_fields(folder: Path) -> dict[str, Any]:
     Raises:
         ScenarioError: it needs what no world has. The message says what and where.
     """
-    if (folder / TASK_FILES[0]).is_file():
-        return _harbor_task(folder).fields()
-    return _terminal_bench_task(folder).fields()
-
-
-def _harbor_task(folder: Path) -> _Task:
+    file = next(folder / name for name in TASK_FILES if (folder / name).is_file())
     try:
-        said = tomllib.loads(_text(folder / "task.toml"))
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{folder / 'task.toml'}: {error}") from error
+        if file.suffix == ".yaml":
+            said = _yaml(file)
+            seconds, env = float(said.get("max_test_timeout_sec", 600)), {"TEST_DIR": "/tests"}
+            test, instruction = folder / "run-tests.sh", str(said["instruction"])
+            return _Task(folder, folder, instruction, test, seconds, env, {}).fields()
+        said = tomllib.loads(_text(file))
+        environment, verifier = said.get("environment", {}), said.get("verifier", {})
+        seconds = float(verifier.get("timeout_sec", 600))
+        env = {name: str(value) for name, value in verifier.get("env", {}).items()}
+        memory_kib = int(environment.get("memory_mb", 2048)) * 1024
+        machine = {"cpus": max(1, round(environment.get("cpus", 1))), "memory_kib": memory_kib}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ScenarioError(f"{file} is not of the form of a task: {error}") from error
     if said.get("steps"):
-        raise ScenarioError(f"{folder / 'task.toml'}: tasks of several steps are not read.")
-    environment, verifier = said.get("environment", {}), said.get("verifier", {})
-    machine = {
-        "cpus": max(1, round(environment.get("cpus", 1))),
-        "memory_kib": int(environment.get("memory_mb", 2048)) * 1024,
-    }
-    return _Task(
-        folder,
-        folder / "environment",
-        _text(folder / "instruction.md"),
-        folder / "tests" / "test.sh",
-        float(verifier.get("timeout_sec", 600)),
-        {name: str(value) for name, value in verifier.get("env", {}).items()},
-        machine,
-    )
-
-
-def _terminal_bench_task(folder: Path) -> _Task:
-    import yaml
-
-    try:
-        said = yaml.safe_load(_text(folder / "task.yaml"))
-        instruction = str(said["instruction"])
-    except (yaml.YAMLError, TypeError, KeyError) as error:
-        raise ScenarioError(f"{folder / 'task.yaml'}: no `instruction` in it ({error}).") from error
-    seconds = float(said.get("max_test_timeout_sec", 600))
-    test = folder / "run-tests.sh"
-    return _Task(folder, folder, instruction, test, seconds, {"TEST_DIR": "/tests"}, {})
+        raise ScenarioError(f"{file}: tasks of several steps are not read.")
+    test, instruction = folder / "tests" / "test.sh", _text(folder / "instruction.md")
+    return _Task(folder, folder / "environment", instruction, test, seconds, env, machine).fields()
 
 
 @dataclass(slots=True)
@@ -118,11 +97,11 @@ class _Task:
     blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
 
     def fields(self) -> dict[str, Any]:
-        compose = _services(self.context / "docker-compose.yaml")
-        if len(compose) > 1:
+        compose = self.context / "docker-compose.yaml"
+        services = list(_yaml(compose).get("services", ())) if compose.is_file() else []
+        if len(services) > 1:
             raise ScenarioError(
-                f"{self.context / 'docker-compose.yaml'}: {len(compose)} services ({', '.join(compose)});"
-                " a world is one machine."
+                f"{compose}: {len(services)} services ({', '.join(services)}); a world is one machine."
             )
         dockerfile = self.context / "Dockerfile"
         instructions = read_dockerfile(_text(dockerfile), str(dockerfile))
@@ -130,7 +109,7 @@ class _Task:
         packages, left_out = self._packages(instructions, test)
         tree, base = self._build(instructions)
         changed = ((path, entry) for path, entry in base.changes_to(tree).items() if entry)
-        machine = self.machine | {
+        machine = {
             "packages": packages,
             "user": self.user,
             "workdir": self.workdir,
@@ -142,7 +121,7 @@ class _Task:
             "description": about + (f" Left out: {', '.join(left_out)}." if left_out else ""),
             "domains": ("terminal", "swe"),
             "instruction": self.instruction,
-            "machine": machine,
+            "machine": {**self.machine, **machine},
             "files": {path: self._spec(entry) for path, entry in changed},
             "goals": (self._goal(test),),
             "limits": {"wall_seconds": max(30.0, self.seconds)},
@@ -197,7 +176,7 @@ class _Task:
         """
         from agentworld_sim.engines.shell.programs import PACKAGES
 
-        scripts = "\n".join(script_of(one) for one in instructions if one.name == "RUN")
+        scripts = "\n".join(one.script for one in instructions if one.name == "RUN")
         here = {package.name for package in PACKAGES}
         words, imported = self._mentions(test)
         found = _words_after(_APT, scripts)
@@ -207,7 +186,13 @@ class _Task:
                 f"{self.folder}: it needs {', '.join(needed)}, which the simulated machine does not have."
             )
         named = _words_after(_INSTALL, f"{scripts}\n{test}") + _WITH.findall(_LINKED.sub(" ", test))
-        plain = (re.split(r"[=<>!~\[; ]", one.strip("'\""), maxsplit=1)[0].lower() for one in named)
+        for file in [one for one in named if one.endswith(".txt")]:
+            named.remove(file)
+            for path in self.context.rglob(file.rpartition("/")[2]):
+                named += _text(path).split("\n")
+        plain = (
+            re.split(r"[=<>!~\[; ]", one.strip(" '\""), maxsplit=1)[0].lower() for one in named
+        )
         packages = sorted({one for one in plain if re.fullmatch(r"[a-z][\w.-]*", one)})
         modules = {one: one.replace("-", "_") for one in packages}
         asked = [one for one in packages if one in words or modules[one] in imported]
@@ -236,16 +221,16 @@ class _Task:
         """The machine's files after the Dockerfile, and before it."""
         from agentworld_sim.engines.shell import Machine
         from agentworld_sim.engines.shell.image import base_tree
+        from agentworld_sim.engines.shell.live_machine import environment
 
         base = tree = base_tree(Machine(), 0, self.blobs)
         context = self._read(self.context, "/")
         for one in instructions:
-            where = f"{self.context / 'Dockerfile'}:{one.line}"
-            variables = {**self.arguments, **self.env}
+            variables = {**environment(Machine()), **self.arguments, **self.env}
             if one.name == "RUN":
-                tree = self._run(one, tree, where)
+                tree = self._run(one, tree)
             elif one.name in ("COPY", "ADD"):
-                tree = tree.with_entries(dict(self._copies(one, variables, context, tree, where)))
+                tree = tree.with_entries(dict(self._copies(one, variables, context, tree)))
             elif one.name == "ENV":
                 self.env.update(_assignments(one, variables))
             elif one.name == "ARG":
@@ -254,13 +239,14 @@ class _Task:
             elif one.name == "USER":
                 self.user = one.words(variables)[1][0].partition(":")[0]
             else:
-                self.workdir = posixpath.normpath(
-                    posixpath.join(self.workdir, one.words(variables)[1][0])
-                )
+                self.workdir = self._absolute(one.words(variables)[1][0])
                 tree = tree.with_entries({self.workdir: FileEntry("directory", 0o755)})
         return tree, base
 
-    def _run(self, one: Instruction, tree: FileTree, where: str) -> FileTree:
+    def _absolute(self, path: str) -> str:
+        return normal_path(posixpath.join(self.workdir, path))
+
+    def _run(self, one: Instruction, tree: FileTree) -> FileTree:
         from agentworld_sim.engines.shell import Machine, ShellEngine
         from agentworld_sim.engines.shell.live_shell import FRESH
         from agentworld_sim.types.state import WorldState
@@ -271,14 +257,14 @@ class _Task:
         live = ShellEngine(machine).bring_up(state, self.blobs, None)
         try:
             live.start_turn(0, 0)
-            done = live.run(_prelude() + script_of(one), FRESH, keep="nothing")
+            done = live.run(_prelude() + one.script, FRESH, keep="nothing")
             changes = live.collect(self.blobs)
         finally:
             live.close()
         if done.exit_code != 0:
             said = (done.stderr or done.stdout).strip().rpartition("\n")[2]
             raise ScenarioError(
-                f"{where}: RUN ended with {done.exit_code} in a world: {said[:300]}"
+                f"{one.where}: RUN ended with {done.exit_code} in a world: {said[:300]}"
             )
         return tree.with_changes(changes)
 
@@ -288,47 +274,49 @@ class _Task:
         variables: Mapping[str, str],
         context: Mapping[str, FileEntry],
         tree: FileTree,
-        where: str,
     ) -> Iterator[tuple[str, FileEntry]]:
         flags, (*sources, to) = one.words(variables)
         if "from" in flags or any("://" in source for source in sources):
-            raise ScenarioError(f"{where}: only files of the task's folder can be copied.")
-        target = posixpath.normpath(posixpath.join(self.workdir, to))
-        inside = to.endswith("/") or len(sources) > 1 or to in (".", "./")
-        inside = inside or (target in tree and tree[target].kind == "directory")
-        owner, _, group = flags.get("chown", "root").partition(":")
-        mode = int(flags["chmod"], 8) if "chmod" in flags else None
-        if one.heredoc is not None:
-            entry = FileEntry("file", mode or 0o644, 0, self.blobs.put(one.heredoc.encode()))
-            yield target, replace(entry, size=len(one.heredoc.encode()))
+            raise ScenarioError(f"{one.where}: only files of the task's folder can be copied.")
+        if one.name == "ADD" and any(
+            re.search(r"\.(?:tar(?:\.\w+)?|tgz)$", name) for name in sources
+        ):
+            raise ScenarioError(f"{one.where}: ADD of an archive; unpack it with RUN tar.")
+        target, owner = self._absolute(to), flags.get("chown", "root")
+        owner, _, group = owner.partition(":")
+        kept: dict[str, Any] = {"owner": owner, "group": group or owner}
+        kept |= {"mode": int(flags["chmod"], 8)} if "chmod" in flags else {}
+        if one.heredoc:
+            data = one.heredoc.encode()
+            yield (
+                target,
+                replace(FileEntry("file", 0o644, 0, self.blobs.put(data), len(data)), **kept),
+            )
             return
+        inside = to.endswith(("/", ".")) or len(sources) > 1
+        inside = inside or (target in tree and tree[target].kind == "directory")
         for source in sources:
-            found = sorted(_matching(context, posixpath.normpath("/" + source)))
+            pattern = normal_path(f"/{source}")
+            found = [
+                path for path in context if path == pattern or PurePosixPath(path).match(pattern)
+            ]
             if not found:
-                raise ScenarioError(f"{where}: {source!r} is not in {self.context}.")
-            if one.name == "ADD" and re.search(r"\.(?:tar(?:\.\w+)?|tgz)$", source):
-                raise ScenarioError(f"{where}: ADD of an archive; unpack it with RUN tar.")
+                raise ScenarioError(f"{one.where}: {source!r} is not in {self.context}.")
             for path in found:
-                whole = context[path].kind == "directory"
-                place = target if whole or not inside else f"{target}/{path.rpartition('/')[2]}"
-                for below in [path] if not whole else [one for one in context if _below(one, path)]:
-                    entry = replace(context[below], owner=owner, group=group or owner)
-                    if mode is not None and entry.kind == "file":
-                        entry = replace(entry, mode=mode)
-                    yield posixpath.normpath(f"{place}/{below[len(path) :].lstrip('/')}"), entry
+                if context[path].kind != "directory":
+                    place = f"{target}/{path.rpartition('/')[2]}" if inside else target
+                    yield normal_path(place), replace(context[path], **kept)
+                    continue
+                for below in [one for one in context if _below(one, path)]:
+                    entry = context[below]
+                    yield (
+                        normal_path(f"{target}/{below.removeprefix(path)}"),
+                        replace(entry, **kept) if entry.kind == "file" else entry,
+                    )
 
 
 def _below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _matching(context: Iterable[str], pattern: str) -> Iterator[str]:
-    from fnmatch import fnmatchcase
-
-    depth = pattern.count("/")
-    for path in context:
-        if path == pattern or (fnmatchcase(path, pattern) and path.count("/") == depth):
-            yield path
 
 
 def _assignments(one: Instruction, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -346,17 +334,16 @@ def _words_after(pattern: re.Pattern[str], scripts: str) -> list[str]:
     return sorted({one.strip("'\"") for one in words if not one.startswith("-")})
 
 
-def _services(file: Path) -> list[str]:
-    if not file.is_file():
-        return []
+def _yaml(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
         said = cast("object", yaml.safe_load(_text(file)))
     except yaml.YAMLError as error:
         raise ScenarioError(f"{file}: {error}") from error
-    services = cast("dict[str, Any]", said).get("services") if isinstance(said, dict) else None
-    return list(cast("dict[str, Any]", services or {}))
+    if not isinstance(said, dict):
+        raise ScenarioError(f"{file} is not a mapping.")
+    return cast("dict[str, Any]", said)
 
 
 def _text(file: Path) -> str:

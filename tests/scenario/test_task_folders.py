@@ -58,6 +58,7 @@ ARG WHERE=app
 ENV NAME=ada \\
     # a comment between
     GREETING="hello ${WHERE}"
+ENV PATH="/opt/own/bin:${PATH}"
 WORKDIR /$WHERE
 COPY --chown=www-data data.txt notes/*.md ./
 COPY ["data.txt", "/srv/copy.txt"]
@@ -84,7 +85,8 @@ async def test_the_dockerfile_is_carried_out(task: Task) -> None:
     assert "/app/Dockerfile" not in tree
     machine = scenario.machine
     assert (machine.workdir, machine.user, machine.cpus) == ("/app", "www-data", 3)
-    assert machine.env == {"NAME": "ada", "GREETING": "hello app"}
+    path = "/opt/own/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    assert machine.env == {"NAME": "ada", "GREETING": "hello app", "PATH": path}
     assert scenario.limits.wall_seconds == 90
     assert scenario.name == "sum-up"
     assert "tmux" in scenario.description
@@ -170,7 +172,7 @@ async def test_an_older_task_is_read_too(tmp_path: Path) -> None:
         ("FROM node:22\n", {}, "Dockerfile:1: the image 'node:22' is not known"),
         ("FROM python:3.12-alpine\n", {}, "is not known here"),
         ("FROM debian AS a\nFROM debian\n", {}, "Dockerfile:2: a second FROM"),
-        ("FROM debian\nONBUILD RUN true\n", {}, "ONBUILD has no counterpart"),
+        ("FROM debian\nONBUILD RUN true\n", {}, "Dockerfile:2: ONBUILD has no counterpart"),
         ("FROM debian\nCOPY --from=x /a /b\n", {}, "only files of the task's folder"),
         ("FROM debian\nADD https://example.com/x /x\n", {}, "only files of the task's folder"),
         ("FROM debian\nCOPY dota.txt /x\n", {}, "'dota.txt' is not in"),
@@ -182,7 +184,14 @@ async def test_an_older_task_is_read_too(tmp_path: Path) -> None:
             "it needs gcc, which the simulated machine does not have",
         ),
         ("FROM debian\n", {"task.toml": "[[steps]]\nname = 'a'\n"}, "several steps"),
-        ("FROM debian\n", {"task.toml": "["}, "task.toml"),
+        ("FROM debian\n", {"task.toml": "["}, "task.toml is not of the form of a task"),
+        (
+            "FROM debian\n",
+            {"task.toml": "verifier = 3\n"},
+            "task.toml is not of the form of a task",
+        ),
+        ("FROM debian\nCOPY 'x /y\n", {}, "Dockerfile:2: No closing quotation"),
+        ("FROM debian\nWORKDIR\n", {}, "Dockerfile:2: WORKDIR says nothing"),
         (
             "FROM debian\n",
             {"environment/docker-compose.yaml": "services: {main: {}, db: {}}\n"},
