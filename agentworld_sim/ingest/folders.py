@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -145,7 +146,7 @@ def tree_from_directory(
 
     Left out and reported: `.git`, what `.gitignore` and `.agentworldignore` name (nested, in git's
     own syntax; the latter wins), files that look like secrets, links that leave the folder, sockets
-    and other special files, and names that are not UTF-8. Permission bits and mtimes are kept;
+    and other special files, and names that are not UTF-8 or hold a control character. Permission bits and mtimes are kept;
     everything belongs to root.
 
     Args:
@@ -243,6 +244,8 @@ class _Walk:
             path.encode()
         except UnicodeEncodeError:
             return "its name is not UTF-8"
+        if any(unicodedata.category(char) in ("Cc", "Cf") for char in name):
+            return "its name holds a control character"
         if name == ".git":
             return "version control data"
         is_directory = stat.S_ISDIR(status.st_mode)

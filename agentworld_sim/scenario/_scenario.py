@@ -221,7 +221,7 @@ class Scenario(Strict):
         domains: tuple[DomainName, ...] = ("terminal",),
         workdir: str = "/srv/app",
     ) -> Self:
-        """A scenario whose files are those of a folder of yours, at `workdir`.
+        """A scenario whose files are those of a folder of yours, at `workdir`, with their times.
 
         Raises:
             ScenarioError: there is no such folder, or an argument is invalid.
@@ -297,7 +297,9 @@ class Scenario(Strict):
 
     def _tree_source(self) -> TreeSource:
         place, files = (self._source, self._base_dir, self.clock_us), (self.files, self.files_from)
-        return TreeSource(*place, self.machine, *files, self.limits)
+        # A folder of the user's own, which no scenario file stands beside.
+        keeps_times = self._base_dir is not None and self._source == str(self._base_dir)
+        return TreeSource(*place, self.machine, *files, self.limits, keeps_times)
 
     def to_prompt_context(self) -> PromptContext:
         """What whoever imagines for its worlds is told."""

@@ -55,6 +55,8 @@ class TreeSource:
     files: Mapping[str, FileSpec]
     files_from: str | None
     limits: Limits
+    keeps_times: bool = False
+    """Files keep their mtimes, as far as these lie before the world's first moment."""
     skipped: list[SkippedFile] = field(default_factory=list["SkippedFile"])
     """What of the named folders was left out."""
 
@@ -117,8 +119,8 @@ class TreeSource:
     def _folder(
         self, key: str, relative: str, at: str, blobs: Blobs
     ) -> Iterator[tuple[str, FileEntry]]:
-        """A folder beside the scenario file. Times and modes are made plain, as in a git checkout:
-        the same scenario is the same world on every machine."""
+        """A folder beside the scenario file. Modes are made plain, and times unless they are kept, as in
+        a git checkout: the same scenario is the same world on every machine."""
         from agentworld_sim.ingest.folders import IngestLimits, tree_from_directory
 
         limits = IngestLimits(self.limits.file_bytes, self.limits.files, self.limits.total_bytes)
@@ -133,7 +135,9 @@ class TreeSource:
             if path == at or path.startswith(at.rstrip("/") + "/"):
                 mode = entry.mode if entry.kind == "symlink" else _plain_mode(entry.mode)
                 mode = 0o755 if entry.kind == "directory" else mode
-                yield path, self._with_owner(path, replace(entry, mode=mode))
+                owned = self._with_owner(path, replace(entry, mode=mode))
+                mtime_us = min(entry.mtime_us, self.clock_us)
+                yield path, replace(owned, mtime_us=mtime_us) if self.keeps_times else owned
 
     def _with_owner(self, path: str, entry: FileEntry, spec: FileSpec | None = None) -> FileEntry:
         places = (self.machine.home_path, self.machine.workdir_path)

@@ -330,3 +330,11 @@ def test_one_file_is_not_read_through_links_or_over_its_limit(tmp_path: Path) ->
         read_inside(tmp_path, "pipe", limit=6)
     with pytest.raises(IsADirectoryError):
         read_inside(tmp_path, "real", limit=6)
+
+
+def test_names_with_control_characters_are_left_out(tmp_path: Path) -> None:
+    for name in ("Icon\r", "plain", "zero\u200bwidth"):
+        (tmp_path / name).write_text("")
+    found = tree_from_directory(tmp_path, MemoryBlobs())
+    assert names(found) == ["plain"]
+    assert set(reasons(found).values()) == {"its name holds a control character"}

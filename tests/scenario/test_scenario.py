@@ -276,6 +276,22 @@ def test_a_folder_of_yours_becomes_a_scenario(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_folder_of_yours_keeps_its_times_before_the_worlds_first_moment(tmp_path: Path) -> None:
+    for name, seconds in (("old", 1_600_000_000.5), ("young", 4_000_000_000)):
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (seconds, seconds))
+    os.utime(tmp_path, (1_500_000_000, 1_500_000_000))
+    scenario = Scenario.from_directory(tmp_path, name="x")
+    tree = scenario.initial_tree(MemoryBlobs())
+    assert tree["/srv/app/old"].mtime_us == 1_600_000_000_500_000
+    assert tree["/srv/app"].mtime_us == 1_500_000_000_000_000
+    assert tree["/srv/app/young"].mtime_us == scenario.clock_us
+    # Beside a scenario file they are those of a checkout, which each machine makes anew.
+    (tmp_path / "s.yaml").write_text(MINIMAL + "files_from: .\n")
+    checkout = Scenario.load(tmp_path / "s.yaml")
+    assert checkout.initial_tree(MemoryBlobs())["/root/old"].mtime_us == checkout.clock_us
+
+
 def test_a_file_wins_over_a_shipped_scenario_and_a_bare_folder_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

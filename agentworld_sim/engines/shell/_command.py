@@ -35,6 +35,8 @@ class NativeCall(Protocol):
         *,
         program: str | None = None,
         limit_us: int | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> CommandResult:
         """Runs it.
 
@@ -44,6 +46,8 @@ class NativeCall(Protocol):
             program: Another command than the one of the same name: for commands that run commands.
                 One of ours answers there too, except the calling one.
             limit_us: World time after which it is killed.
+            cwd: Another directory than that of the call; for programs of the extra `machine`.
+            env: Another environment, likewise.
         """
         ...
 
@@ -65,6 +69,10 @@ class Streams(Protocol):
         Raises:
             BrokenPipeError: nobody reads it any more.
         """
+        ...
+
+    def flush(self) -> None:
+        """Hands on what was written, in its order. Raises as `write`."""
         ...
 
 
@@ -110,7 +118,7 @@ class CommandResult:
     stderr: str = ""
     exit_code: int = 0
     pieces: tuple[Piece, ...] = ()
-    """Both outputs in the order of writing, for commands named in `IN_ORDER`."""
+    """Both outputs in the order of writing, for commands named in `IN_ORDER` and programs of the extra `machine`."""
     timed_out: bool = False
     """Of a `native` call with a time limit: the limit ended it."""
 

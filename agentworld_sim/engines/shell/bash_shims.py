@@ -70,9 +70,10 @@ YES_BYTES = 2 * 1024 * 1024
 
 DEVICE_DD = "/proc/self/dd"
 APART_AWK = "/proc/self/awk"
+RECURSIVE_GREP = "/proc/self/grep"
 ENDLESS = "/proc/self/endless"
 FORKS = "/proc/self/forks"
-"""Commands of ours that a script's own `dd` and `awk` become where the embedded ones would not do.
+"""Commands of ours that a script's own `dd`, `awk` and `grep -r` become where the embedded ones would not do.
 They have names of their own because a command written in Python passes text, not any bytes."""
 
 _RANGE = lazy_compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
@@ -102,10 +103,19 @@ _FOLLOW = lazy_compile(
 _DD = lazy_compile(
     r"(?<![\w./-])dd(?P<operands>(?=[^|;&\n]*\bif=/dev/(?P<device>zero|u?random)\b)[^|;&\n]*)"
 )
-_AWK = lazy_compile(
+_BEFORE = (
     r"(?P<before>(?:^|[;&|({\n]|\b(?:do|then|else|if|while|time|sudo|env|nice|nohup)\b"
-    r"|\btimeout\s+(?:-\S+\s+)*[\d.]+[smhd]?\b)\s*)[mgn]?awk(?=\s)"
+    r"|\btimeout\s+(?:-\S+\s+)*[\d.]+[smhd]?\b)\s*)"
 )
+_AWK = lazy_compile(rf"{_BEFORE}[mgn]?awk(?=\s)")
+_GREP = lazy_compile(
+    rf"{_BEFORE}grep(?=\s(?:[^|;&\n]*\s)?-(?:\w*[rR]|-(?:dereference-)?recursive))"
+)
+_HERE_DOCUMENT = lazy_compile(
+    r"^(?P<line>[^\n]*?)(?<!<)<<-?\s*(['\"]?)(?P<end>\w+)\2[^\n]*\n(?P<body>.*?)^\t*(?P=end)$",
+    re.DOTALL | re.MULTILINE,
+)
+_RUNS_TEXT = lazy_compile(r"(?<![\w./-])(?:/bin/)?(?:(?:ba|da)?sh|eval)(?![\w./-])")
 _FORK_BOMB = lazy_compile(
     r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}"
 )
@@ -129,7 +139,10 @@ def make_ready(script: str) -> str:
     if "yes" in script:
         script = _mark_endless(script, _YES, YES_BYTES // 2)
     if "awk" in script:
-        script = _with_awk(script)
+        code = _code_of(script, texts=_RUNS_TEXT.search(script) is not None)
+        script = _rename(script, code, _AWK, APART_AWK, lambda rest: not surely_ends(rest))
+    if "grep" in script:
+        script = _rename(script, _code_of(script), _GREP, RECURSIVE_GREP, lambda _: True)
     if "${!}" in script:
         # bashkit does not know this spelling.
         script = _QUOTED_OR_LAST.sub(lambda found: found[1] or "$!", script)
@@ -138,10 +151,24 @@ def make_ready(script: str) -> str:
     return script
 
 
+def _code_of(script: str, *, texts: bool = False) -> str:
+    """`script` with blank here-documents and, unless `texts`, blank quoted words; places stay the same.
+
+    A document that a shell reads is code.
+    """
+
+    def blank(found: re.Match[str]) -> str:
+        start, body = found.start("body") - found.start(), found["body"]
+        kept = "" if _RUNS_TEXT.search(found["line"]) else "q" * len(body)
+        return found[0][:start] + (kept or body) + found[0][start + len(body) :]
+
+    code = _HERE_DOCUMENT.sub(blank, script) if "<<" in script else script
+    return code if texts else _QUOTED.sub(lambda m: "'" + "q" * (len(m[0]) - 2) + "'", code)
+
+
 def _mark_endless(script: str, source: re.Pattern[str], most: int) -> str:
     """`script` with a command of ours at each pipeline that never ends: it ends the turn there."""
-    bare = _QUOTED.sub(lambda found: "'" + "q" * (len(found[0]) - 2) + "'", script)
-    for found in reversed(list(source.finditer(bare))):
+    for found in reversed(list(source.finditer(_code_of(script)))):
         rest = found["rest"]
         if source is _DEVICE and _BOUNDED.search(found[0]):
             continue
@@ -165,12 +192,14 @@ def _with_dd(found: re.Match[str]) -> str:
     raise unfaithful(f"more than {DEVICE_BYTES:,} bytes of {found['device']}", found[0])
 
 
-def _with_awk(script: str) -> str:
-    def choose(found: re.Match[str]) -> str:
-        ends = surely_ends(found.string[found.end() :])
-        return found[0] if ends else f"{found['before']}{APART_AWK}"
-
-    return _AWK.sub(choose, script)
+def _rename(
+    script: str, code: str, names: re.Pattern[str], to: str, wanted: Callable[[str], bool]
+) -> str:
+    """`script` with another name for a command whose arguments, and what follows, are `wanted`."""
+    for found in reversed(list(names.finditer(code))):
+        if wanted(script[found.end() :]):
+            script = script[: found.end("before")] + to + script[found.end() :]
+    return script
 
 
 def _check_braces(script: str) -> None:
@@ -221,7 +250,8 @@ def _follow_for_ever(found: re.Match[str]) -> str:
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
 
 _HINT = lazy_compile(
-    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
+    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|\bcmp\s|\btee\s|\b(?:md5|b2|sha\d+)sum\s"
+    r"|\bjoin\s|\bsplit\s.*-|\bcolumn\s.*-|\bod\s.*f"
     r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
@@ -236,6 +266,8 @@ _STREAMS = frozenset({"cat", "grep", "seq", "tr"})
 
 _LOOKS_UP = lazy_compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 
+CHECKSUMS = ("b2sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum")
+
 _FUNCTIONS = {
     name: lazy_compile(pattern)
     for name, pattern in {
@@ -244,7 +276,11 @@ _FUNCTIONS = {
         "compgen": r"\bcompgen\s",
         "dd": r"\bdd\b.*\bif=/dev/u?random\b",
         "fc": r"\bfc\s+-",
-        "grep": r"\bgrep\b[^|;&\n]*--exclude-dir",
+        "column": r"\bcolumn\s[^|;&\n]*-\w*[cx]",
+        "join": r"\bjoin\s",
+        "od": r"\bod\s[^|;&\n]*-\w*t\s*f",
+        "split": r"\bsplit\s[^|;&\n]*-(?:\w*a|-suffix)",
+        **{name: rf"\b{name}\s" for name in CHECKSUMS},
         "gunzip": r"\bgunzip\b",
         "gzip": r"\bgzip\b",
         "history": r"\bhistory\b",
@@ -276,7 +312,10 @@ _BODIES: Mapping[str, str] = {
     )
 }
 
-_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee"})
+_BODY_OF = {"gunzip": "gzip", **dict.fromkeys(CHECKSUMS, "checksum")}
+"""The function of `shims.bash`, where its name is not the command's."""
+
+_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "cmp", "tee", *CHECKSUMS})
 """Functions that are no use to a script which only looks at functions."""
 
 _WORD = lazy_compile(r"[\w.-]+")
@@ -336,7 +375,7 @@ def _bodies(script: str, absent: frozenset[str]) -> dict[str, str]:
             found[name] = _BODIES[name].replace("@ABSENT@", listed)
     for name, pattern in _FUNCTIONS.items():
         if pattern.search(script) and not (shown and name in _BY_FILE):
-            found[name] = _BODIES["gzip" if name == "gunzip" else name].replace("@NAME@", name)
+            found[name] = _BODIES[_BODY_OF.get(name, name)].replace("@NAME@", name)
     if "compgen" in found:
         found["compgen"] = found["compgen"].replace("@NAMES@", " ".join(found))
     return found

@@ -47,6 +47,10 @@ _REAL = (
         "File name too long",
     ),
     (
+        lazy_compile(r"unsafe character U\+\w+ in path component '[^'\n]*'"),
+        "Invalid argument",
+    ),
+    (
         lazy_compile(r"(?m)^(bash|sh): maximum nesting depth exceeded$"),
         r"\1: fork: retry: Resource temporarily unavailable",
     ),

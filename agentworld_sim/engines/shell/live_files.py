@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
@@ -64,7 +65,15 @@ _ERRNO = (
     ("too large", errno.EFBIG),
     ("limit", errno.ENOSPC),
     ("permission", errno.EACCES),
+    # Control characters in a name: some file systems refuse them.
+    ("unsafe character", errno.EINVAL),
 )
+
+
+@lru_cache(maxsize=65_536)
+def directory_place(path: str) -> str:
+    """What orders the entries of a directory: as good as chance, and always the same for one path."""
+    return blob_id(path.encode("utf-8", "surrogateescape"))
 
 
 def os_error(error: Exception, path: str) -> OSError:
@@ -128,7 +137,7 @@ class LiveFiles:
             owner=owner,
             group=group,
             nlink=self._links_of(path) if kind == "directory" else 1,
-            inode=131_072 + int(blob_id(path.encode())[:5], 16),
+            inode=131_072 + int(directory_place(path)[:5], 16),
         )
 
     def _mode(self, path: str, info: dict[str, Any]) -> int:
@@ -165,7 +174,7 @@ class LiveFiles:
         self._do(path, lambda: self.fs.append_file(target, data))
 
     def listdir(self, path: str) -> list[str]:
-        """Names in byte order, without `.` and `..`."""
+        """Names in the order of the directory, without `.` and `..`."""
         return list(self.entries_of(path))
 
     def entries(self, path: str) -> list[tuple[str, FileStat]]:
@@ -180,10 +189,11 @@ class LiveFiles:
         return found
 
     def entries_of(self, path: str) -> dict[str, dict[str, Any]]:
-        """Names in byte order and what bashkit says of each."""
-        fs, inner = self._route(self.realpath(path))
+        """Names in the order of the directory and what bashkit says of each."""
+        target = self.realpath(path)
+        fs, inner = self._route(target)
         entries = self._do(path, lambda: fs.read_dir(inner))
-        entries.sort(key=lambda entry: entry["name"].encode("utf-8", "replace"))
+        entries.sort(key=lambda entry: directory_place(f"{target.rstrip('/')}/{entry['name']}"))
         hidden = MADE_BY_BASHKIT if fs is not self.fs and inner == "/" else ()
         return {
             entry["name"]: entry["metadata"] for entry in entries if entry["name"] not in hidden
@@ -295,7 +305,7 @@ class LiveFiles:
         return data
 
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
-        """`top` itself and all below it, parents first, names in byte order; links not followed."""
+        """`top` itself and all below it, parents first, in the order of directories; links not followed."""
         info = self.lstat(top)
         yield top, info
         if info.kind == "directory":

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import ref
 
 from bashkit import (
@@ -30,6 +31,7 @@ from agentworld_sim.engines.shell._command import (
     CommandCall,
     CommandResult,
     Endless,
+    Streams,
 )
 from agentworld_sim.engines.shell.bash_shims import Shims
 from agentworld_sim.engines.shell.bash_texts import (
@@ -39,7 +41,7 @@ from agentworld_sim.engines.shell.bash_texts import (
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS
+from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS, READERS
 from agentworld_sim.engines.shell.disk_conditions import copy_below
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
@@ -57,7 +59,7 @@ from agentworld_sim.engines.shell.live_commands import (
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
-from agentworld_sim.engines.shell.script_execution import Execution, Watch, execute
+from agentworld_sim.engines.shell.script_execution import GRACE_S, Execution, Watch
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
@@ -127,6 +129,8 @@ class LiveMachine:
         self._moved = False
         self._read_only: dict[str, FileSystem | None] = {}
         """What lies below directories that are mounted read-only; of `/` it is all."""
+        self._chained = False
+        """Whether programs get their input whole, as text."""
         self._renew()
         self._seed = 0
         self._random: Random | None = None
@@ -134,10 +138,9 @@ class LiveMachine:
         self._look = False
         self._suspicious = False
         self._running: Execution | None = None
-        self._sides: list[tuple[Bash, Watch]] = []
+        self._sides: list[tuple[Bash | None, Watch]] = []
         self._stopping = False
         self._opaque = False
-        self._waits = False
         self._shims = Shims("")
         self._deadlines: list[int | None] = []
         self._overdue = False
@@ -177,12 +180,12 @@ class LiveMachine:
             name: live_command(self._weakly(type(self)._answer, name, self._commands[name]))
             for name in IN_ORDER & own
         }
-        self._programs = {
-            name: live_program(self._weakly(type(self)._answer, name, self._commands[name]))
-            for name in PROGRAMS.keys() & own
-        }
+        if not self._chained:
+            for name in READERS & own:
+                answer = self._weakly(type(self)._answer, name, self._commands[name])
+                live[name] = live_program(answer)
         self._natives.clear()
-        self._bash = self._new_bash(self._callbacks, {**live, **self._programs})
+        self._bash = self._new_bash(self._callbacks, live)
         kind = (self.machine, self.limits, frozenset(self._callbacks))
         if kind not in _fresh_commits:
             if len(_fresh_commits) >= MOST_COMMITS:
@@ -297,7 +300,7 @@ class LiveMachine:
     def _new_bash(
         self,
         callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
-        live: Mapping[str, LiveCommand],
+        live: Mapping[str, LiveCommand] = {},
     ) -> Bash:
         machine = self.machine
         bash = Bash(
@@ -330,7 +333,13 @@ class LiveMachine:
 
     def _call(self, name: str, command: Command, context: BuiltinContext) -> BuiltinResult:
         result = self._answer(name, command, context)
-        return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+        try:
+            return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+        except UnicodeEncodeError:
+            # Only a live command can write any bytes.
+            self._failure = self._failure or unfaithful("output that is no text here", f"{name} …")
+            self._bash.cancel()
+            return BuiltinResult("", "", 1)
 
     def _call_unknown(self, name: str, context: BuiltinContext) -> BuiltinResult:
         return self._call(name, self._ask, context)
@@ -358,21 +367,7 @@ class LiveMachine:
         if name == HELPER and context.argv[0] == IMAGINE and self.unknown is not None:
             command = self._ask
         self.files.passing = context.fs
-        call = CommandCall(
-            name=context.name,
-            argv=context.argv,
-            stdin=_stdin(context),
-            env=context.env,
-            cwd=context.cwd,
-            files=self.files,
-            clock=self.files.clock,
-            random=self.random,
-            machine=self.machine,
-            native=partial(self._native, name, context),
-            seconds_left=self._seconds_left,
-            depth=self._depth,
-            streams=streams,
-        )
+        call = self._call_of(name, context, streams)
         try:
             result = command(call)
             if name == HELPER and context.argv[0] == "compgen" and self.unknown is not None:
@@ -396,20 +391,52 @@ class LiveMachine:
                 bash.cancel()
             return CommandResult("", "", 1)
 
+    def _call_of(self, name: str, context: Context, streams: Streams | None) -> CommandCall:
+        return CommandCall(
+            name=context.name,
+            argv=context.argv,
+            stdin=_stdin(context),
+            env=context.env,
+            cwd=context.cwd,
+            files=self.files,
+            clock=self.files.clock,
+            random=self.random,
+            machine=self.machine,
+            native=partial(self._native, name, context, streams),
+            seconds_left=self._seconds_left,
+            depth=self._depth,
+            streams=streams,
+        )
+
     def _native(
         self,
         name: str,
         context: Context,
+        streams: Streams | None,
         argv: Sequence[str] | None = None,
         stdin: str | None = None,
         *,
         program: str | None = None,
         limit_us: int | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> CommandResult:
         """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
+        if program in PROGRAMS and program in self._callbacks:
+            call = self._call_of(program, context, streams if stdin is None else None)
+            changed: dict[str, Any] = {"argv": argv, "stdin": stdin, "cwd": cwd, "env": env}
+            given = {name: value for name, value in changed.items() if value is not None}
+            return self._start(replace(call, name=program, **given), limit_us)
         bare = name.rpartition("/")[2]
         words = [program or bare, *(context.argv if argv is None else argv)]
-        text = _stdin(context) if stdin is None else stdin
+        text = stdin
+        if text is None:
+            call = self._call_of(name, context, streams)
+            text = (
+                call.stdin
+                if streams is None
+                else call.read_stdin().decode("utf-8", "surrogateescape")
+            )
         script = f"cd {quote_word(context.cwd)} && {self._exports(context.env)}"
         script += " ".join(map(quote_word, words))
         if program is not None or bare in RUNS_OTHERS:
@@ -431,12 +458,7 @@ class LiveMachine:
         self._depth += 1
         try:
             result = call_deep(
-                lambda: execute(
-                    bash,
-                    script,
-                    lambda out, err: pieces.append((out, err)),
-                    waits=bool(self._programs) and "|" in script,
-                ),
+                lambda: bash.execute_sync(script, lambda out, err: pieces.append((out, err))),
                 watch=watch,
             )
         finally:
@@ -471,6 +493,26 @@ class LiveMachine:
             timed_out=late,
         )
 
+    def _start(self, call: CommandCall, limit_us: int | None) -> CommandResult:
+        """Runs a program of the extra without any interpreter."""
+        deadline_us = self._own_deadline(limit_us)
+        watch = Watch(math.inf if limit_us is None else limit_us / 1_000_000, lambda: None)
+        self._sides.append((None, watch))
+        self._depth += 1
+        try:
+            result = self._commands[call.name](call)
+        except (DeadlinePassed, Endless):
+            if deadline_us is None:
+                raise
+            self._overdue, result = True, CommandResult()
+        finally:
+            self._depth -= 1
+            self._sides.pop()
+        if deadline_us is None:
+            return result
+        self._overdue |= watch.seconds_left() <= GRACE_S
+        return replace(result, timed_out=self._is_over(deadline_us, None))
+
     @property
     def _said(self) -> Container[str]:
         """Lines that imagined commands wrote: what they say is no report of the embedded shell."""
@@ -479,7 +521,8 @@ class LiveMachine:
     def _stop_sides(self, depth: int) -> None:
         """Cancels the side interpreters from `depth` on."""
         for bash, _ in self._sides[depth:]:
-            bash.cancel()
+            if bash is not None:
+                bash.cancel()
 
     def _own_deadline(self, limit_us: int | None) -> int | None:
         """Sets the clock's deadline for a command with a time limit, unless one comes earlier."""
@@ -530,8 +573,7 @@ class LiveMachine:
                 for other, callback in self._callbacks.items()
                 if other.rpartition("/")[2] != bare
             }
-            live = {name: one for name, one in self._programs.items() if name in others}
-            bash = self._natives[bare] = self._new_bash(others, live)
+            bash = self._natives[bare] = self._new_bash(others)
         return bash
 
 

@@ -17,6 +17,7 @@ from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
 from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
+from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS, READERS, plain_commands
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_machine import (
@@ -28,7 +29,7 @@ from agentworld_sim.engines.shell.live_machine import (
     environment,
 )
 from agentworld_sim.engines.shell.programs import MISSING
-from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
+from agentworld_sim.engines.shell.script_analysis import chains, file_effects, is_simple
 from agentworld_sim.engines.shell.script_execution import Execution, ScriptResult
 from agentworld_sim.engines.shell.session import (
     NOTES,
@@ -117,6 +118,7 @@ class LiveShell(LiveMachine):
                 return quick
         self._script = script
         self._learn_names(script, session)
+        self._choose_streams(script)
         if self._used and _SHOWS_PROCESSES.search(script):
             # An interpreter counts its processes from its first script on; a reopened world's is new.
             self._renew()
@@ -203,6 +205,18 @@ class LiveShell(LiveMachine):
         )
         words = self.unknown.words.keys()
         if words - self._learned or (exact and self._learned - words):
+            self._renew()
+
+    def _choose_streams(self, script: str) -> None:
+        """Takes an interpreter in which programs of the extra read and write as they go, if they can in `script`."""
+        if not PROGRAMS.keys() & self._commands.keys():
+            return
+        analysis = None
+        with suppress(BashError):
+            analysis = self._bash.analyze(script)
+        chained = chains(script, analysis, IN_ORDER | READERS, plain_commands())
+        if chained is not self._chained:
+            self._chained = chained
             self._renew()
 
     def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:
@@ -359,7 +373,7 @@ class LiveShell(LiveMachine):
         deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
         clock.deadline_us = deadline_us
         try:
-            done = running.run(full, named=script, waits=self._waits)
+            done = running.run(full, named=script)
         except EngineFailure:
             if self._failure is None:
                 raise
@@ -385,7 +399,7 @@ class LiveShell(LiveMachine):
         try:
             analysis = self._bash.analyze(script)
         except BashError as error:
-            self._look = self._suspicious = self._opaque = self._waits = True
+            self._look = self._suspicious = self._opaque = True
             return split_at_syntax_error(script, str(error), self._bash.analyze)
         unclosed = split_at_unclosed_brace(script)
         if unclosed is not None:
@@ -394,7 +408,6 @@ class LiveShell(LiveMachine):
         self._look |= effects.look
         self._suspicious |= effects.suspicious
         self._opaque = effects.opaque
-        self._waits = bool(self._programs) and effects.pipes
         return script, None
 
     def _prelude(self, session: ShellSession, stdin: bytes | None, *, merge: bool = False) -> str:

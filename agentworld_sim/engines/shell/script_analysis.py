@@ -9,6 +9,7 @@ that is never called changes nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,19 +34,6 @@ RUNS_OTHERS = frozenset("bash sh make xargs find env timeout sudo nohup".split()
 """Commands that run other commands."""
 
 
-_RUNS_FILES = frozenset("bash sh make . source eval exec alias trap".split())
-
-_PIPE = lazy_compile(r"\||<\(")
-
-
-@lru_cache(maxsize=1)
-def _without_programs() -> frozenset[str]:
-    """All names of which it is known that they are no programs of the extra."""
-    from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS
-
-    return frozenset({*Bash().capabilities().builtins, *COMMANDS}) - PROGRAMS.keys()
-
-
 @dataclass(frozen=True, slots=True)
 class FileEffects:
     """How closely the files must be looked at after a script."""
@@ -56,21 +44,49 @@ class FileEffects:
     """Something may have been written and kept its time."""
     opaque: bool = True
     """What runs cannot be told from the text."""
-    pipes: bool = True
-    """Programs of the extra `machine` may read from each other."""
 
 
 def file_effects(analysis: ScriptAnalysis, script: str) -> FileEffects:
     """What `script` may do to the files."""
     hidden = analysis.is_opaque or analysis.has_interpreter_reentry or bool(analysis.functions)
     names = set(analysis.command_names)
-    runs_files = hidden or any("/" in name or name in _RUNS_FILES for name in names)
     writes = any(redirect.is_write for redirect in analysis.redirects)
     return FileEffects(
         look=hidden or writes or not names <= _CHANGES_NOTHING,
         suspicious=hidden or bool(names & RUNS_OTHERS or _KEEPS_TIMES.search(script)),
         opaque=hidden or any("/" in name or name in RUNS_OTHERS for name in names),
-        pipes=runs_files or (_PIPE.search(script) is not None and not names <= _without_programs()),
+    )
+
+
+_QUOTED = lazy_compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_COMPOUND = lazy_compile(r"[({`]|\b(?:for|while|until|if|case)\b")
+_PIPELINE_ENDS = lazy_compile(r";|&&|\|\||\n")
+
+
+def chains(
+    script: str, analysis: ScriptAnalysis | None, live: frozenset[str], known: frozenset[str]
+) -> bool:
+    """Whether a command that writes as it goes may stand before one that reads as it goes, in one pipeline: bashkit
+    runs one of them at a time, so the second would wait for ever.
+
+    Args:
+        script: The script's text.
+        analysis: Of the script; `None` where it cannot be parsed.
+        live: The names of such commands.
+        known: The names of all other commands that run nothing else.
+    """
+    if analysis is None or analysis.is_opaque or analysis.has_interpreter_reentry:
+        return True
+    names = set(analysis.command_names)
+    if analysis.functions or not names <= live | known:
+        return True
+    if "|" not in script:
+        return "<(" in script
+    bare = _QUOTED.sub("q", script)
+    parts = [bare] if _COMPOUND.search(bare) else _PIPELINE_ENDS.split(bare)
+    return any(
+        sum(not live.isdisjoint(WORD.findall(stage)) for stage in part.split("|")) > 1
+        for part in parts
     )
 
 
@@ -80,8 +96,10 @@ LONGEST = 2_000
 """Characters."""
 
 _PLAIN_TEXT = lazy_compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
-_SPECIAL = lazy_compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
-"""`tail -f` and whatever looks like it; options that every tool answers about itself."""
+_SPECIAL = lazy_compile(
+    r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])|\bgrep\s[^|;\n]*-(?:[a-zA-Z]*[rR]|-\w*recursive)"
+)
+"""`tail -f` and whatever looks like it; options that every tool answers about itself; `grep -r`."""
 
 
 @lru_cache(maxsize=1)

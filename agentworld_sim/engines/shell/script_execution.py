@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import time
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 
-from bashkit import Bash, ExecResult
+from bashkit import Bash
 
 from agentworld_sim.engines.shell.bash_texts import (
     OVERFLOW,
@@ -46,19 +45,6 @@ class ScriptResult:
     """`None` when it ended by itself."""
 
 
-def execute(
-    bash: Bash, script: str, sink: Callable[[str, str], None], *, waits: bool
-) -> ExecResult:
-    """Runs `script` on this thread. With `waits`, live commands may wait for each other, which costs half a millisecond."""
-    if not waits:
-        return bash.execute_sync(script, sink)
-
-    async def run() -> ExecResult:
-        return await bash.execute(script, sink)
-
-    return asyncio.run(run())
-
-
 class Execution:
     """Runs one script and stops it at the limits."""
 
@@ -86,16 +72,14 @@ class Execution:
         self._flooded = False
         self._reports = 0
 
-    def run(self, script: str, *, named: str = "", waits: bool = False) -> ScriptResult:
-        """Runs `script`; `named` is what failures call it, `waits` as for `execute`.
+    def run(self, script: str, *, named: str = "") -> ScriptResult:
+        """Runs `script`; `named` is what failures call it.
 
         Raises:
             EngineFailure: a limit was hit that a real machine does not have.
         """
         named = named or script
-        result = call_deep(
-            lambda: execute(self._bash, script, self._sink, waits=waits), watch=self._watch
-        )
+        result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
         if self._limit.deep:
             return self._end(OVERFLOW)
         if self._reports >= MOST_REPORTS:

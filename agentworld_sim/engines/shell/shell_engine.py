@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from agentworld_sim.engines.shell.command_question import CommandQuestion
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS
 from agentworld_sim.engines.shell.file_operations import CommandAnswer
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
@@ -109,7 +109,12 @@ class ShellEngine:
         # In their order, which is their rank.
         ranked = tuple((routes or {}).items())
         Routes(dict(ranked))
-        if imaginer is None and ranked and "*" not in (routes or {}):
+        # A script whose interpreter is a program of the extra is found like a command that the shell lacks.
+        if (
+            imaginer is None
+            and (ranked or COMMANDS.keys() & PROGRAMS)
+            and "*" not in (routes or {})
+        ):
             ranked = (*ranked, ("*", "compute"))
         self._names = _names_of(ranked) if imaginer is not None or ranked else None
 

@@ -156,9 +156,8 @@ class CommandNames:
         return name in self._known - self.programs - self.overridden
 
     def is_foreign(self, program: Program) -> bool:
-        """Whether the shell cannot run a program of the world's own."""
-        words = program.interpreter
-        return words is not None and not (words and self.is_computed(words[0]))
+        """Whether the shell cannot run a program of the world's own: it has another interpreter, or is machine code."""
+        return program.interpreter is not None
 
 
 class TurnAnswers:
@@ -449,6 +448,9 @@ class UnknownCommands:
                 raise StaleNames(files=[name])
             return call.native(program=program.path)
         words = program.interpreter or ()
+        if words and self.names.is_computed(words[0]):
+            path = name if "/" in name else program.path
+            return call.native([*words[1:], path, *call.argv], program=words[0])
         if words and self.names.routes.of(words[0]) == "compute":
             return _no_interpreter(name, program)
         return (*words, name if "/" in name else program.path, *call.argv)

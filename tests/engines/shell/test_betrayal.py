@@ -15,7 +15,7 @@ from .conftest import MachineShell, MakeMachine
 
 BETRAYAL = re.compile(
     r"bashkit|sandbox|monty|everruns|virtual(?! memory|ization)|simulat|emulat|in-process|\brust"
-    r"|Traceback|RuntimeError|UnicodeEncodeError|BrokenPipeError|\bpanick?ed|/proc/self/exe"
+    r"|Traceback \(|RuntimeError|UnicodeEncodeError|BrokenPipeError|\bpanick?ed|/proc/self/exe"
     r"|unavailable in|not supported in|\buutils\b|\bclap\b|0\.20\.1|unexpected argument '"
     r"|For more information, try|io error|RANDOM=\d|:kept:",
     re.IGNORECASE,
@@ -159,7 +159,7 @@ def test_no_output_shows_what_runs_it(
 
 
 def test_no_file_of_the_machine_shows_what_runs_it(make_machine: MakeMachine) -> None:
-    script = "find /etc /proc /usr/lib /root /var /dev -type f"
+    script = "find /etc /proc /usr/lib /root /var /dev -path /usr/lib/python3.12 -prune -o -type f -print"
     listing = make_machine().run(script).stdout.split()
     readable = [path for path in listing if not path.endswith(("random", "zero"))]
     assert len(readable) > 50

@@ -82,7 +82,7 @@ FILES = (
     "cp -P L L2; readlink L2",
     "cp -d L L3; cp L L4; readlink L4; echo $?",
     "rm H; cp F H",
-    "cp -rL n1 nl; ls -l --time-style=+ nl",
+    "cp -rL n1 nl 2>&1 | sort; ls -l --time-style=+ nl",
     "cp n1 n2 x",
     "unlink nope",
     "unlink n1",

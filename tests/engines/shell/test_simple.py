@@ -136,7 +136,7 @@ def test_a_command_alone_stands_where_a_shell_would(
             "cat /srv/a",
             "head -n 1 /srv/nope /srv/b.txt",
             "wc /srv/a /srv/b.txt",
-            "grep -rn 1 /srv",
+            "grep -n 1 /srv/a",
         ),
         *("false", "pwd", "echo a; false"),
     ],

@@ -8,8 +8,44 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim.engines.shell.line_differences import changes
+from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.real_tools import RealMachine, SimulatedMachine, assert_same_story
 from tests.properties import examples
+
+LESSER = (
+    "printf 'b\na\n' > f; seq 30 > s; mkdir -p d/sub; echo one > d/one; echo two > d/sub/two; ln -s one d/l",
+    "tar -cf x.tar --transform 's/^\\.\\///' -C d . ; tar tf x.tar | sort",
+    "tar -cf x.tar --transform 's,^,pre/,;s,one,1,' d; tar tvf x.tar | awk '{print $6,$7,$8}' | sort",
+    "mkdir out; tar xf x.tar --xform 's,pre/d,q,' -C out; find out | sort; rm -r out x.tar",
+    "tar -cf x.tar --transform 'bogus' d; echo $?; rm -f x.tar",
+    "chmod 640 d/one; chmod 777 d/sub; mkdir out; tar cf - d | (umask 077; tar xpf - -C out); stat -c '%a %n' out/d/*; rm -r out",
+    "split -l 5 -a 3 s p; ls p*; cat paac; rm p*",
+    "seq 30 | split -a 1 -l 5; ls x?; rm x?",
+    "seq 30 | split -l 5 -d --suffix-length=3; ls x*; rm x*",
+    "seq 30 | split -l 1 -a 1; ls; rm x?",
+    "split -a 4 -b 20 s part.; ls; rm part*",
+    "split -a x s; split -a 3 nope; echo $?",
+    "column -c 80 s; column -c 20 s; column -x -c 20 s; column -c 60 f s",
+    "printf 'a bc\nddddddddddd\n\nx\n' | column -c 30; column -t f",
+    "yes '' | head -3; yes a b | head -2; yes | head -1",
+    "md5sum d f; echo $?; sha256sum d f nope d; b2sum < f",
+    "find . -name one -o -type d | sort | xargs md5sum",
+    "sha1sum f s | sha1sum -c; md5sum --bogus f",
+    "command -v -- ls; command -v cd nosuch ls; echo $?; command -V nosuch; command -v nosuch; echo $?",
+    "type cd nosuch ls; echo $?; type -t nosuch cd; hash nosuch ls; echo $?; logout; echo $?",
+    "printf '\\0\\0\\200\\077\\0\\0\\0\\100' | od -t fF; printf abcdefgh12345678 | od -An -t fD; od -A n -tf4 -v f",
+    "join nope f; join f nope; echo $?; join f f; join - f < f",
+    "file nope; file ./nope f; file -b f; echo $?",
+)
+
+
+@pytest.mark.parametrize("command", ["touch", "mkdir", "cp /etc/hosts"])
+def test_names_with_control_characters_are_refused(
+    machine_shell: MachineShell, command: str
+) -> None:
+    said, code = machine_shell.fails(f"{command} $'Icon\\r'")
+    assert (said.endswith("Invalid argument\n"), code) == (True, 1)
+
 
 DIFF = (
     "printf 'a\nb\nc\n' > a; printf 'a\nB\nc\nd' > b; mkdir x y x/s y/s; echo 1 > x/f; echo 2 > y/f; echo o > x/only; echo s > y/s/n; mkdir y/dd; touch -d '2024-01-01' a b; touch -d 2024-02-01 x/* y/*; ln -s f x/l",
@@ -161,6 +197,7 @@ ARCHIVES = (
     "tar xf y.tgz -O d/a",
     "tar --strip-components=1 -xvf x.tar -C o",
     "tar cf - d | tar tf -",
+    "mkdir src; tar -cf - d | tar -xf - -C src; tar cf - d | tar xf - -C src; find src; rm -r src",
     "tar cf - d | tar xf - -C o",
     "tar --exclude=a -cvf v.tar d",
     "tar --bogus",
@@ -189,8 +226,8 @@ ARCHIVES = (
 
 @pytest.mark.parametrize(
     "story",
-    [DIFF, EXPR, XARGS],
-    ids=["diff", "expr", "xargs"],
+    [DIFF, EXPR, LESSER, XARGS],
+    ids=["diff", "expr", "lesser", "xargs"],
 )
 def test_text_tools_are_the_real_ones(tmp_path: Path, story: tuple[str, ...]) -> None:
     assert_same_story(tmp_path, story)

@@ -226,8 +226,8 @@ FILES = {
             {"file_path": "a.txt/x/y", "text": "x"},
             "Error: [Errno 20] Not a directory: 'a.txt/x'",
         ),
-        ("list_directory", {}, "a.txt\nbytes\nempty\nsub"),
-        ("list_directory", {"dir_path": "sub"}, "b.txt\ndeep"),
+        ("list_directory", {}, "bytes\nsub\nempty\na.txt"),
+        ("list_directory", {"dir_path": "sub"}, "deep\nb.txt"),
         ("list_directory", {"dir_path": "empty"}, "No files found in directory empty"),
         (
             "list_directory",

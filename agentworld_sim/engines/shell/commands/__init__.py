@@ -6,10 +6,19 @@ Each module holds the commands of one kind, as functions of their names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 
+from bashkit import Bash
+
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
+from agentworld_sim.engines.shell.bash_shims import (
+    APART_AWK,
+    DEVICE_DD,
+    ENDLESS,
+    FORKS,
+    RECURSIVE_GREP,
+)
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.programs import MISSING, PACKAGE_OF_COMMAND
 
@@ -23,13 +32,14 @@ _MODULES: Mapping[str, str] = {
     "identity": "arch getent hostname logname uname which whoami",
     "expr_seq_dd": "expr seq yes",
     "find_xargs": "find xargs",
-    "helper": "enable",
+    "helper": "enable logout",
     "ln_realpath": "ln realpath",
     "ls": "ls",
     "mkdir_rm": "mkdir rm",
     "ps_df_free": "ps watch df free nproc uptime",
     "shuf_mktemp": "mktemp shuf",
     "stat_touch_du": "stat touch truncate du",
+    "text_tools": "file",
 }
 """The modules, which are imported when one of their commands is first called, and their commands."""
 
@@ -45,6 +55,7 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     ENDLESS: ("expr_seq_dd", "endless"),
     FORKS: ("expr_seq_dd", "forks"),
     HELPER: ("helper", "helper"),
+    RECURSIVE_GREP: ("recursive_grep", "grep"),
     PROGRAM_START: ("helper", "nothing"),
 }
 """The module and the function of each command."""
@@ -80,3 +91,15 @@ IN_ORDER = frozenset(_IN_ORDER.split())
 bashkit would put all output before all messages. None of these reads standard input: it could not
 run anything else while one waits.
 """
+
+READERS = frozenset({*PROGRAMS, "timeout"})
+"""Commands that may read and write bytes as they go."""
+
+_RUNS_SCRIPTS = frozenset(". alias bash eval exec make sh source trap".split())
+
+
+@lru_cache(maxsize=1)
+def plain_commands() -> frozenset[str]:
+    """Names that are sure to be no programs of the extra, and to run no script that may call one."""
+    embedded = frozenset(Bash().capabilities().builtins)
+    return embedded.union(COMMANDS) - _RUNS_SCRIPTS - READERS

@@ -6,13 +6,13 @@ import errno
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Literal, Self
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Piece
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.live_files import FileStat
+from agentworld_sim.engines.shell.live_files import FileStat, directory_place
 from agentworld_sim.engines.shell.programs import PACKAGE_OF_COMMAND, version_text
 from agentworld_sim.types.files import normal_path
 
@@ -257,6 +257,26 @@ class Tool:
             f"Valid arguments are:\n{listed}Try '{self.name} --help' for more information.\n",
             code,
         )
+
+    def in_tree_order(
+        self, names: Iterable[str], roots: Sequence[str], *, depth_first: bool = False
+    ) -> list[str]:
+        """`names`, which were found below `roots`, as a walk through the directories comes to them."""
+        tops = [self.path(root).rstrip("/") + "/" for root in roots]
+        places: dict[str, tuple[str, ...]] = {"": ()}
+
+        def place(path: str) -> tuple[str, ...]:
+            if path not in places:
+                places[path] = (*place(path.rpartition("/")[0]), directory_place(path))
+            return places[path]
+
+        def order(name: str) -> tuple[int, tuple[str, ...]]:
+            path = self.path(name)
+            root = next((n for n, top in enumerate(tops) if f"{path}/".startswith(top)), 0)
+            # What comes last of a folder is the folder itself.
+            return root, (*place(normal_path(path)), *("~" * depth_first))
+
+        return sorted(names, key=order)
 
     @property
     def umask(self) -> int:

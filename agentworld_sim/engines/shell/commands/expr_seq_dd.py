@@ -142,7 +142,7 @@ def yes(call: CommandCall) -> CommandResult:
     if call.argv[:1] in (["--help"], ["--version"]):
         return call.native()
     words = call.argv[1:] if call.argv[:1] == ["--"] else call.argv
-    line = (" ".join(words) or "y") + "\n"
+    line = " ".join(words or ["y"]) + "\n"
     return CommandResult(line * (YES_BYTES // len(line.encode()) + 1), "", 0)
 
 

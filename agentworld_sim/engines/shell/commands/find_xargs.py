@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC
+from functools import partial
 from itertools import pairwise, takewhile
 
 from agentworld_sim.engines.shell._command import HELPER
+from agentworld_sim.engines.shell.bash_shims import CHECKSUMS
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
@@ -51,6 +53,13 @@ _WORDS = (
 """The embedded shell's messages, and GNU's."""
 
 
+Batch = tuple[Sequence[str], list[str]]
+"""A command of `-exec … +` and the names that it is to have."""
+
+_MARK = "\x1e\x1f\x1e"
+"""Stands around the name of a file before what is printed for it."""
+
+
 @tool
 def find(t: Tool) -> None:
     words = list(t.call.argv)
@@ -64,24 +73,54 @@ def find(t: Tool) -> None:
         starts = [start for start in starts if start]
         if not starts:
             return
-    expression = _rewrite(t, words, options)
+    batches: list[Batch] = []
+    expression = _rewrite(t, words, options, batches)
     if len(expression) > len(words) and not _ACTIONS & set(words):
         expression = ["(", *expression, ")", "-print"]
     found = t.call.native([*options, *starts, *expression])
-    said = found.stderr
-    for theirs, real in _WORDS:
-        said = re.sub(f"(?m)^{theirs}$", real, said)
-    said = t.requote(said, _CURLY)
+    said = _words_of(t, found.stderr)
     if starts and not t.exists(starts[0]):
         # What is said of the first starting point comes before what is found below the others.
         t.err.append(said)
         said = ""
-    t.out.append(found.stdout)
+    lines, *parts = found.stdout.split(_MARK)
+    late = not {"-depth", "-d", "-delete"}.isdisjoint(words)
+    order = partial(t.in_tree_order, roots=starts or ["."], depth_first=late)
+    t.out.extend(f"{name}\n" for name in order(lines.splitlines()))
+    printed: dict[str, list[str]] = {}
+    for (batch, _, name), text in zip(
+        (part.partition(":") for part in parts[::2]), parts[1::2], strict=True
+    ):
+        printed.setdefault(name, []).append(text)
+        if batch:
+            batches[int(batch)][1].append(name)
+    for name in printed if "-quit" in words else order(printed):
+        t.out.extend(printed[name])
     t.err.append(said)
     t.code = max(t.code, found.exit_code)
+    for (program, *arguments), names in batches:
+        if names:
+            done = t.call.native([*arguments, *order(names)], program=program)
+            t.out.append(done.stdout)
+            t.err.append(_words_of(t, done.stderr))
+            t.code = max(t.code, int(done.exit_code != 0))
 
 
-def _rewrite(t: Tool, given: Sequence[str], options: Sequence[str]) -> list[str]:
+def _words_of(t: Tool, said: str) -> str:
+    """Messages in GNU's words."""
+    for theirs, real in _WORDS:
+        said = re.sub(f"(?m)^{theirs}$", real, said)
+    return t.requote(said, _CURLY)
+
+
+def _with_mark(action: Sequence[str], batch: str = "") -> list[str]:
+    """`action` after what tells for which file it prints."""
+    return ["(", "-printf", f"{_MARK}{batch}:%p{_MARK}", *action, ")"]
+
+
+def _rewrite(
+    t: Tool, given: Sequence[str], options: Sequence[str], batches: list[Batch]
+) -> list[str]:
     """The expression with what is answered here as calls of the helper.
 
     Raises:
@@ -99,15 +138,22 @@ def _rewrite(t: Tool, given: Sequence[str], options: Sequence[str]) -> list[str]
                 (n for n, pair in pairs if pair[1] == ";" or pair == ("{}", "+")), len(words)
             )
             command, words = words[:end], words[end:]
-            asks = name.startswith("ok") and len(command) > 1
-            done += _call_helper(helped, command[0]) if asks else [word, *command]
+            if name.startswith("ok") and len(command) > 1:
+                done += _call_helper(helped, command[0])
+            elif name == "exec" and command[-2:] == ["{}", "+"] and len(command) > 2:
+                done += _with_mark([], str(len(batches)))
+                batches.append((command[:-2], []))
+            else:
+                done += _with_mark([word, *command])
         elif name in _VALUED:
             done += [word, *words[:1]]
             del words[:1]
         elif name == "ls":
-            done += ["-exec", "ls", "-dils", "{}", ";"]
+            done += _with_mark(["-exec", "ls", "-dils", "{}", ";"])
         elif name == "printf" and words:
-            done += _printf(t, helped, words.pop(0))
+            done += _with_mark(_printf(t, helped, words.pop(0)))
+        elif name in ("print", "print0") and _ACTIONS & set(given) - {"-print"}:
+            done += _with_mark([word])
         elif _is_ours(name) and words:
             _test_of(t, name, words[0])
             done += _call_helper(helped, words.pop(0))
@@ -297,7 +343,11 @@ def xargs(t: Tool) -> None:
                     f" exclusive, ignoring previous --{name} value\n"
                 )
     command = next(iter(given.operands), "echo")
-    found = t.call.native()
+    words = list(t.call.argv)
+    if command in CHECKSUMS:
+        at = len(words) - len(given.operands)
+        words[at:at] = [HELPER, "checksum"]
+    found = t.call.native(words)
     missing, said = f"bash: line 1: {command}: command not found\n", found.stderr
     if missing in said:
         # The embedded shell tries it for every batch.

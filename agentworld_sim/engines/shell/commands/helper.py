@@ -6,7 +6,6 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands import late_command
@@ -140,6 +139,9 @@ def _compgen(call: CommandCall) -> CommandResult:
     return CommandResult("".join(f"{line}\n" for line in shown), "", 0 if shown else 1)
 
 
+TEXT_TOOLS = ("checksum", "column", "od_float", "od_hex", "split", "split_names")
+
+
 def _words(words: list[str]) -> CommandResult:
     return CommandResult(" ".join(map(quote_word, words)))
 
@@ -151,23 +153,6 @@ def _as_tool(command: Command) -> Command:
         return command(replace(call, name=call.argv[0], argv=call.argv[1:]))
 
     return call_it
-
-
-def _grep(call: CommandCall) -> CommandResult:
-    """`--exclude-dir` holds for folders named on the command line too."""
-    given = list(call.argv[1:])
-    left_out = [word.partition("=")[2] for word in given if word.startswith("--exclude-dir=")]
-    kept: list[str] = []
-    pattern_seen = any(word in ("-e", "-f") for word in given)
-    for word in given:
-        plain = not word.startswith("-")
-        if plain and pattern_seen:
-            name = word.rstrip("/").rpartition("/")[2]
-            if any(fnmatchcase(name, pattern.rstrip("/")) for pattern in left_out):
-                continue
-        pattern_seen = pattern_seen or plain
-        kept.append(word)
-    return _words(kept)
 
 
 def _umask(call: CommandCall) -> CommandResult:
@@ -182,9 +167,9 @@ def _umask(call: CommandCall) -> CommandResult:
 
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
+    **{name: _as_tool(late_command("text_tools", name)) for name in TEXT_TOOLS},
     "cmp": _as_tool(late_command("diff_cmp", "cmp")),
     "find": _as_tool(late_command("find_xargs", "answer")),
-    "grep": _grep,
     "gunzip": _as_tool(late_command("gzip", "gunzip")),
     "gzip": _as_tool(late_command("gzip", "gzip")),
     "tar": _as_tool(late_command("tar", "tar")),
@@ -217,6 +202,11 @@ BUILTINS = tuple(
     ).split()
 )
 """Every builtin, in the order in which `enable` lists them."""
+
+
+def logout(call: CommandCall) -> CommandResult:
+    del call
+    return CommandResult("", "bash: line 1: logout: not login shell: use `exit'\n", 1)
 
 
 def enable(call: CommandCall) -> CommandResult:

@@ -11,6 +11,7 @@ import io
 import os
 import re
 import tarfile
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -32,7 +33,7 @@ OPTIONS = Options(
         "preserve-permissions": "p", "same-permissions": "p", "no-same-owner": "o",
         "same-owner": "", "no-same-permissions": "", "dereference": "h", "absolute-names": "P",
         "numeric-owner": "", "wildcards": "", "touch": "m",
-        "one-file-system": "", "no-recursion": "",
+        "one-file-system": "", "no-recursion": "", "transform": ":", "xform": ":",
     },
     exit_code=64,
 )  # fmt: skip
@@ -86,6 +87,8 @@ class _Tar:
     # Archives as bytes
 
     def _read(self, archive: str) -> bytes:
+        if archive == "-":
+            return b64decode(self.tool.call.stdin or "")
         try:
             return self.tool.files.read(self.tool.path(archive))
         except OSError as error:
@@ -113,6 +116,9 @@ class _Tar:
             for info, data in members:
                 out.addfile(info, io.BytesIO(data) if info.isfile() else None)
         data = compress(plain.getvalue(), kind)
+        if archive == "-":
+            self.tool.out.append(b64encode(data).decode())
+            return
         path = self.tool.path(archive)
         new = not self.tool.files.exists(path)
         try:
@@ -125,7 +131,23 @@ class _Tar:
     def _create(self, archive: str) -> None:
         if not self.given.operands:
             raise UsageError(f"tar: Cowardly refusing to create an empty archive\n{_HINT}", 2)
-        self._save(archive, list(self._gather()))
+        members = list(self._gather())
+        self._rename([info for info, _ in members])
+        self._save(archive, members)
+
+    def _rename(self, members: Sequence[tarfile.TarInfo]) -> None:
+        """Gives members and the targets of links the names that `--transform` says, by way of `sed`."""
+        scripts = self.given.values("transform") + self.given.values("xform")
+        if not scripts or not members:
+            return
+        words = [word for script in scripts for word in ("-e", script)]
+        names = "".join(f"{info.name}\n{info.linkname}\n" for info in members)
+        done = self.tool.call.native(words, names, program="sed")
+        if done.exit_code:
+            raise UsageError(f"tar: Invalid transform expression\n{_HINT}", 2)
+        lines = done.stdout.split("\n")
+        for info, name, target in zip(members, lines[::2], lines[1::2], strict=False):
+            info.name, info.linkname = name or info.name, target if info.linkname else ""
 
     def _gather(self) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         for folder in self.given.values("C"):
@@ -158,7 +180,7 @@ class _Tar:
             self.complain(f"{name}: Cannot stat: {strerror(error)}")
             return
         info, data = self._info(name, path, stat)
-        self._say(info, name)
+        self._say(info, name, "err" if self.given.value("f") == "-" else "out")
         yield info, data
         if stat.kind == "directory" and "no-recursion" not in self.given:
             for child in files.listdir(path):
@@ -274,7 +296,9 @@ class _Tar:
         strip = int(self.given.value("strip-components") or "0")
         folders: list[tuple[str, tarfile.TarInfo]] = []
         with opened:
-            for info in filter(self._is_wanted, opened):
+            members = list(filter(self._is_wanted, opened))
+            self._rename(members)
+            for info in members:
                 name = self._member_name(info.name)
                 parts = [part for part in name.split("/") if part]
                 if strip and len(parts) <= strip:

@@ -50,8 +50,42 @@ dd() {  # The embedded one takes the host's entropy for a device of this very na
 
 # What the embedded commands do in another way.
 
-grep() {
-  eval "builtin command grep $(/proc/self/exe grep "$@")"
+checksum() {  # The embedded ones stop at the first operand that is no file.
+  local __a
+  for __a in "$@"; do
+    if [ "${__a#-}" = "$__a" ] && [ ! -f "$__a" ]; then
+      /proc/self/exe checksum @NAME@ "$@"
+      return
+    fi
+  done
+  builtin command @NAME@ "$@"
+}
+
+column() {
+  case " $* " in
+    *" -t"* | *" -s"* | *" --t"*) builtin command column "$@" ;;
+    *) /proc/self/exe column "$@" ;;
+  esac
+}
+
+join() {
+  local __a
+  for __a in "${@: -2}"; do
+    if [ $# -gt 1 ] && [ "$__a" != - ] && [ ! -e "$__a" ]; then
+      echo "join: $__a: No such file or directory" >&2
+      return 1
+    fi
+  done
+  builtin command join "$@"
+}
+
+od() {  # It knows no floating point numbers.
+  eval "builtin command od $(/proc/self/exe od_hex "$@")" | /proc/self/exe od_float
+  return ${PIPESTATUS[0]}
+}
+
+split() {
+  eval "$(/proc/self/exe split "$@")"
 }
 
 cmp() {
@@ -91,9 +125,16 @@ umask() {
   return $__code
 }
 
-tar() {  # Archives that go through a pipe are bytes, which only the embedded command can pass on.
+tar() {  # Archives that go through a pipe are bytes: for a command written in Python, as base64.
+  local __makes=' (--create|-[abd-zABD-Z]*c[a-zA-Z]*) ' __old='^[a-zA-Z]*c[a-zA-Z]*$'
   case " $* " in
-    *" - "* | *"f- "* | *=-\ *) builtin command tar "$@" ;;
+    *" - "* | *"f- "* | *=-\ *)
+      if [[ " $* " =~ $__makes || "$1" =~ $__old ]]; then
+        /proc/self/exe tar "$@" | base64 -d
+        return ${PIPESTATUS[0]}
+      fi
+      base64 -w 0 | /proc/self/exe tar "$@"
+      ;;
     " --"* | *" -"*f* | *" --file"* | " "[a-zA-Z]*f* | "  ") /proc/self/exe tar "$@" ;;
     *) builtin command tar "$@" ;;
   esac
@@ -135,38 +176,50 @@ compgen() {
 }
 
 command() {
-  case "$1" in
-    -[vV])
-      case " @ABSENT@ " in
-        *" $2 "*)
-          [ "$1" = -V ] && echo "bash: line 1: command: $2: not found" >&2
-          return 1
-          ;;
-      esac
-      ;;
-  esac
-  builtin command "$@"
+  local __a __how=$1 __code=1
+  if [ "$__how" != -v ] && [ "$__how" != -V ]; then
+    builtin command "$@"
+    return
+  fi
+  shift
+  if [ "$1" = -- ]; then shift; fi
+  for __a in "$@"; do
+    case " @ABSENT@ " in
+      *" $__a "*) if [ $__how = -V ]; then echo "bash: line 1: command: $__a: not found" >&2; fi ;;
+      *) if builtin command $__how "$__a"; then __code=0; fi ;;
+    esac
+  done
+  return $__code
 }
 
 type() {
-  case " @ABSENT@ " in
-    *" ${!#} "*)
-      case "$1" in
-        -*) ;;
-        *) echo "bash: line 1: type: ${!#}: not found" >&2 ;;
-      esac
-      return 1
-      ;;
-  esac
-  builtin type "$@"
+  local __a __how=() __code=0
+  while [ "${1#-}" != "$1" ]; do __how+=("$1"); shift; done
+  for __a in "$@"; do
+    case " @ABSENT@ " in
+      *" $__a "*)
+        __code=1
+        case "${__how[*]}" in
+          *[tpP]*) ;;
+          *) echo "bash: line 1: type: $__a: not found" >&2 ;;
+        esac
+        ;;
+      *) if ! builtin type "${__how[@]}" "$__a"; then __code=1; fi ;;
+    esac
+  done
+  return $__code
 }
 
 hash() {
-  case " @ABSENT@ " in
-    *" ${!#} "*)
-      echo "bash: line 1: hash: ${!#}: not found" >&2
-      return 1
-      ;;
-  esac
-  builtin hash "$@"
+  local __a __code=0
+  for __a in "$@"; do
+    case " @ABSENT@ " in
+      *" $__a "*)
+        echo "bash: line 1: hash: $__a: not found" >&2
+        __code=1
+        ;;
+      *) if ! builtin hash "$__a"; then __code=1; fi ;;
+    esac
+  done
+  return $__code
 }

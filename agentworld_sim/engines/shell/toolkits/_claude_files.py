@@ -69,7 +69,7 @@ def _alike(turn: ShellTurn, path: str) -> str:
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
     try:
-        names = turn.live.files.listdir(folder or "/")
+        names = sorted(turn.live.files.listdir(folder or "/"))
     except OSError:
         return ""
     for other in names:

@@ -132,7 +132,7 @@ def files_below(
 def _below(
     files: LiveFiles, top: str, prefix: str, skip: Skip | None, links: bool
 ) -> Iterator[tuple[str, FileStat]]:
-    for name in files.listdir(f"{top}/{prefix}"):
+    for name in sorted(files.listdir(f"{top}/{prefix}")):
         path = prefix + name
         try:
             info = files.lstat(f"{top}/{path}")

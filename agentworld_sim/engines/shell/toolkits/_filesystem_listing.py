@@ -261,7 +261,7 @@ def info(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 def _entries(turn: ShellTurn, path: str) -> Iterator[tuple[str, FileStat]]:
     files = turn.live.files
     try:
-        found = files.listdir(path)
+        found = sorted(files.listdir(path))
     except OSError as error:
         raise node_error(error, "scandir", path) from None
     for name in found:

@@ -77,7 +77,7 @@ def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["path"], turn.live.files
     real = absolute_path(turn, path)
     try:
-        names = files.listdir(real)
+        names = sorted(files.listdir(real))
     except NotADirectoryError:
         return _error(f"Path '{path}': not_a_directory")
     except OSError:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.stack_guard import call_deep
-from agentworld_sim.engines.shell.wasi.requests import Request, Requests
+from agentworld_sim.engines.shell.wasi.machine_requests import Request, Requests
 from agentworld_sim.engines.shell.wasi.wasi_kernel import ProgramEnded, WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import Engine, WasmModule
 from agentworld_sim.errors import EngineFailure
@@ -42,7 +46,7 @@ def run_process(
     Raises:
         EngineFailure: the module is not whole, or ended in a way that no program of its kind does.
     """
-    streams = call.streams or _TextStreams(call)
+    streams = call.streams or _HeldStreams(call)
     kernel = WasiKernel(
         live=call.files,
         argv=argv,
@@ -62,16 +66,15 @@ def run_process(
         # The files are slow inside a callback of the shell, and fast on another thread.
         call_deep(lambda: _run(module, engine, kernel), watch=watch)
     code = KILLED if kernel.exit_code is None else kernel.exit_code
-    if isinstance(streams, _TextStreams):
-        out, err = (bytes(data).decode("utf-8", "replace") for data in streams.outputs.values())
-        return CommandResult(out, err, code)
+    if isinstance(streams, _HeldStreams):
+        return streams.result(code)
     return CommandResult(exit_code=code)
 
 
 def _run(module: WasmModule, engine: Engine, kernel: WasiKernel) -> None:
     imports = kernel.imports()
     try:
-        stopped = engine.run(imports, MEMORY_BYTES, module.patches, kernel.use_memory)
+        stopped = engine.run(imports, MEMORY_BYTES, module.patches, kernel.memory)
         if stopped is None:
             kernel.exit_code = 0
         elif "interrupt" not in stopped:
@@ -79,18 +82,35 @@ def _run(module: WasmModule, engine: Engine, kernel: WasiKernel) -> None:
     except ProgramEnded:
         pass
     finally:
-        kernel.give_back()
+        # Nobody may read its last output any more.
+        with suppress(BrokenPipeError):
+            kernel.give_back()
 
 
-class _TextStreams:
+class _HeldStreams:
     """Those of a command whose input is there when it begins, and whose output is taken when it has ended."""
 
     def __init__(self, call: CommandCall) -> None:
-        self.outputs = {1: bytearray(), 2: bytearray()}
-        self._input = BytesIO((call.stdin or "").encode("utf-8", "surrogateescape"))
+        self._pieces: list[tuple[int, bytes]] = []
+        self._input = BytesIO(call.read_stdin())
 
     def read(self, size: int) -> bytes:
         return self._input.read(size)
 
     def write(self, number: int, data: bytes) -> None:
-        self.outputs[number] += data
+        self._pieces.append((number, data))
+
+    def flush(self) -> None:
+        pass
+
+    def result(self, exit_code: int) -> CommandResult:
+        names: tuple[Literal["out", "err"], ...] = ("out", "err")
+        pieces = tuple(
+            (
+                names[number - 1],
+                b"".join(lump for _, lump in lumps).decode("utf-8", "surrogateescape"),
+            )
+            for number, lumps in groupby(self._pieces, key=itemgetter(0))
+        )
+        out, err = ("".join(text for name, text in pieces if name == which) for which in names)
+        return CommandResult(out, err, exit_code, pieces)

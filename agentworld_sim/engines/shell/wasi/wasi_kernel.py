@@ -7,15 +7,17 @@ The numbers are those of the standard's `wasi_snapshot_preview1`.
 from __future__ import annotations
 
 import errno
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from random import Random
 
 from agentworld_sim.engines.shell._command import Streams
 from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
+from agentworld_sim.engines.shell.wasi.error_codes import in_linux_terms
+from agentworld_sim.engines.shell.wasi.program_memory import ProgramMemory, c_strings
 from agentworld_sim.engines.shell.wasi.run_files import (
     DEVICE,
     DIRECTORY,
@@ -24,20 +26,6 @@ from agentworld_sim.engines.shell.wasi.run_files import (
     LINK,
     Node,
     RunFiles,
-)
-
-_CODES = {
-    errno.EACCES: 2, errno.EBADF: 8, errno.EEXIST: 20, errno.EFAULT: 21, errno.EFBIG: 22, errno.EINVAL: 28,
-    errno.EIO: 29, errno.EISDIR: 31, errno.ELOOP: 32, errno.EMFILE: 33, errno.ENAMETOOLONG: 37,
-    errno.ENOENT: 44, errno.ENOSPC: 51, errno.ENOSYS: 52, errno.ENOTDIR: 54, errno.ENOTEMPTY: 55,
-    errno.ENOTSUP: 58, errno.ENXIO: 60, errno.EPERM: 63, errno.EPIPE: 64, errno.EROFS: 69,
-    errno.ESPIPE: 70, errno.EXDEV: 75,
-}  # fmt: skip
-"""WASI's numbers of the errors."""
-
-BADF, INVAL, ISDIR, NOTDIR, NOTEMPTY, NOTSUP, SPIPE, EXIST, NOENT, FBIG, MFILE, NOSPC, NXIO = (
-    _CODES[getattr(errno, "E" + name)]
-    for name in "BADF INVAL ISDIR NOTDIR NOTEMPTY NOTSUP SPIPE EXIST NOENT FBIG MFILE NOSPC NXIO".split()
 )
 
 ROOT = 3
@@ -62,7 +50,11 @@ DEVICES = {
 REQUESTS = "/dev/.machine"
 """A device of ours: what is written to it is a request to the machine, what is read the answer."""
 
-_STREAMS = {f"/proc/self/fd/{number}": number for number in (0, 1, 2)}
+_STREAMS = {
+    name: number
+    for number, device in enumerate(("stdin", "stdout", "stderr"))
+    for name in (f"/proc/self/fd/{number}", f"/dev/fd/{number}", f"/dev/{device}")
+}
 
 
 class ProgramEnded(BaseException):
@@ -95,13 +87,10 @@ class WasiKernel:
     ids: Callable[[str, str], tuple[int, int]]
     """The numbers of a user and a group."""
     exit_code: int | None = None
+    memory: ProgramMemory = field(default_factory=ProgramMemory)
     files: RunFiles = field(init=False)
     _open: dict[int, OpenFile | int] = field(init=False)
     """By number; a standard stream by its own."""
-    _view: Callable[[], memoryview] = field(init=False)
-    _memory: memoryview = field(init=False)
-    _size: int = 0
-    """Of the program's memory, when it was looked at last."""
     _arguments: tuple[bytes, ...] = field(init=False)
     _environment: tuple[bytes, ...] = field(init=False)
     _ns: int = 0
@@ -110,8 +99,8 @@ class WasiKernel:
     def __post_init__(self) -> None:
         self.files = RunFiles(self.live, {**DEVICES, REQUESTS: "machine"})
         self._open = {0: 0, 1: 1, 2: 2, ROOT: OpenFile(self.files.root)}
-        self._arguments = tuple(map(_c_string, self.argv))
-        self._environment = tuple(_c_string(f"{name}={value}") for name, value in self.env.items())
+        self._arguments = c_strings(self.argv)
+        self._environment = c_strings(f"{name}={value}" for name, value in self.env.items())
 
     def imports(self) -> Mapping[str, Callable[..., int | None]]:
         """The functions that a module may call, by name. They raise `OSError` for what fails."""
@@ -121,72 +110,26 @@ class WasiKernel:
         """What the program has written goes to the world, and its clock to the world's: others run now."""
         self.files.flush_all()
         self.settle_clock()
+        self.streams.flush()
 
     def settle_clock(self) -> None:
         passed, self._ns = self._ns // 1_000, 0
         if passed:
             self.clock.sleep(passed)
 
-    # Memory
-
-    def use_memory(self, view: Callable[[], memoryview]) -> None:
-        """`view` gives the program's memory as it is at that moment: it grows, and never moves."""
-        self._view = view
-
-    def _reach(self, end: int) -> None:
-        """Makes sure that the program's memory goes to `end`.
-
-        Raises:
-            OSError: it does not: a program may name any address.
-        """
-        if end > self._size:
-            self._memory = self._view()
-            self._size = len(self._memory)
-            if end > self._size:
-                raise OSError(errno.EFAULT, "")
-
-    def _get(self, at: int, size: int) -> bytes:
-        self._reach(at + size)
-        return self._memory[at : at + size].tobytes()
-
-    def _put(self, at: int, data: bytes | bytearray) -> None:
-        end = at + len(data)
-        self._reach(end)
-        self._memory[at:end] = data
-
-    def _put_u32(self, at: int, value: int) -> None:
-        self._put(at, value.to_bytes(4, "little"))
-
-    def _text(self, at: int, size: int) -> str:
-        return self._get(at, size).decode("utf-8", "surrogateescape")
-
-    def _pieces(self, vectors: int, count: int) -> list[tuple[int, int]]:
-        """Addresses and sizes."""
-        return list(struct.iter_unpack("<II", self._get(vectors, 8 * count)))
-
     # Arguments and environment
 
-    def _strings(self, strings: tuple[bytes, ...], pointers: int, buffer: int) -> None:
-        starts = accumulate(map(len, strings[:-1]), initial=buffer)
-        if strings:
-            self._put(pointers, struct.pack(f"<{len(strings)}I", *starts))
-            self._put(buffer, b"".join(strings))
-
-    def _sizes(self, strings: tuple[bytes, ...], count_at: int, size_at: int) -> None:
-        self._put_u32(count_at, len(strings))
-        self._put_u32(size_at, sum(map(len, strings)))
-
     def args_get(self, pointers: int, buffer: int) -> None:
-        self._strings(self._arguments, pointers, buffer)
+        self.memory.put_strings(self._arguments, pointers, buffer)
 
     def args_sizes_get(self, count_at: int, size_at: int) -> None:
-        self._sizes(self._arguments, count_at, size_at)
+        self.memory.put_sizes(self._arguments, count_at, size_at)
 
     def environ_get(self, pointers: int, buffer: int) -> None:
-        self._strings(self._environment, pointers, buffer)
+        self.memory.put_strings(self._environment, pointers, buffer)
 
     def environ_sizes_get(self, count_at: int, size_at: int) -> None:
-        self._sizes(self._environment, count_at, size_at)
+        self.memory.put_sizes(self._environment, count_at, size_at)
 
     # Clock, chance, end
 
@@ -194,15 +137,15 @@ class WasiKernel:
         return self.clock.now_us() * 1_000 + self._ns
 
     def clock_res_get(self, _clock: int, at: int) -> None:
-        self._put(at, (1).to_bytes(8, "little"))
+        self.memory.put(at, (1).to_bytes(8, "little"))
 
     def clock_time_get(self, _clock: int, _precision: int, at: int) -> None:
         self._ns += TICK_NS
-        self._put(at, self._now_ns().to_bytes(8, "little"))
+        self.memory.put(at, self._now_ns().to_bytes(8, "little"))
 
     def poll_oneoff(self, wanted: int, events: int, count: int, count_at: int) -> None:
         """Everything is ready at once, and who waits for a moment moves the world's clock there."""
-        waits = [self._get(wanted + 48 * index, 48) for index in range(count)]
+        waits = [self.memory.get(wanted + 48 * index, 48) for index in range(count)]
         moments: list[int] = []
         for one in waits:
             if one[8] == 0:
@@ -214,11 +157,13 @@ class WasiKernel:
             self.settle_clock()
         ready = [one for one in waits if one[8] != 0] or waits
         for index, one in enumerate(ready):
-            self._put(events + 32 * index, one[:8] + struct.pack("<HB", 0, one[8]) + bytes(21))
-        self._put_u32(count_at, len(ready))
+            self.memory.put(
+                events + 32 * index, one[:8] + struct.pack("<HB", 0, one[8]) + bytes(21)
+            )
+        self.memory.put_u32(count_at, len(ready))
 
     def random_get(self, at: int, size: int) -> None:
-        self._put(at, self.random.randbytes(size))
+        self.memory.put(at, self.random.randbytes(size))
 
     def sched_yield(self) -> None:
         pass
@@ -233,19 +178,19 @@ class WasiKernel:
         try:
             return self._open[number]
         except KeyError:
-            raise OSError(errno.EBADF, "") from None
+            raise _failure(errno.EBADF) from None
 
     def _file(self, number: int) -> OpenFile:
         found = self._descriptor(number)
         if isinstance(found, int):
-            raise OSError(errno.ESPIPE, "")
+            raise _failure(errno.ESPIPE)
         return found
 
     def _data(self, number: int) -> OpenFile:
         """An open file that holds bytes."""
         found = self._file(number)
         if found.node.kind == DIRECTORY:
-            raise OSError(errno.EISDIR, "")
+            raise _failure(errno.EISDIR)
         return found
 
     def duplicate(self, number: int, to: int | None) -> int:
@@ -292,7 +237,7 @@ class WasiKernel:
     def fd_fdstat_get(self, number: int, at: int) -> None:
         found = self._descriptor(number)
         kind, flags = (0, 0) if isinstance(found, int) else (found.node.kind, found.flags)
-        self._put(at, struct.pack("<BxHxxxxQQ", kind, flags, _ALL_RIGHTS, _ALL_RIGHTS))
+        self.memory.put(at, struct.pack("<BxHxxxxQQ", kind, flags, _ALL_RIGHTS, _ALL_RIGHTS))
 
     def fd_fdstat_set_flags(self, number: int, flags: int) -> None:
         found = self._descriptor(number)
@@ -302,7 +247,7 @@ class WasiKernel:
     def fd_filestat_get(self, number: int, at: int) -> None:
         found = self._descriptor(number)
         if isinstance(found, int):
-            self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", 0, found, 0, 1, 0, 0, 0, 0))
+            self.memory.put(at, struct.pack("<QQBxxxxxxxQQQQQ", 0, found, 0, 1, 0, 0, 0, 0))
         else:
             self._put_status(found.node, at)
 
@@ -317,45 +262,44 @@ class WasiKernel:
     def fd_filestat_set_times(self, number: int, _access: int, mtime_ns: int, flags: int) -> None:
         self._set_time(self._file(number).node, mtime_ns, flags)
 
-    def fd_prestat_get(self, number: int, at: int) -> int | None:
+    def fd_prestat_get(self, number: int, at: int) -> None:
         if number != ROOT:
-            return BADF
-        self._put(at, struct.pack("<II", 0, 1))
-        return None
+            raise _failure(errno.EBADF)
+        self.memory.put(at, struct.pack("<II", 0, 1))
 
     def fd_prestat_dir_name(self, _number: int, at: int, _size: int) -> None:
-        self._put(at, b"/")
+        self.memory.put(at, b"/")
 
     def fd_read(self, number: int, vectors: int, count: int, size_at: int) -> None:
         found = self._descriptor(number)
         done = 0
-        for at, size in self._pieces(vectors, count):
+        for at, size in self.memory.pieces(vectors, count):
             if isinstance(found, int):
                 data = self.streams.read(size) if size and not found else b""
             else:
                 data = self._read_at(found, found.at, size)
                 found.at += len(data)
-            self._put(at, data)
+            self.memory.put(at, data)
             done += len(data)
             if len(data) < size:
                 break
-        self._put_u32(size_at, done)
+        self.memory.put_u32(size_at, done)
 
     def fd_pread(self, number: int, vectors: int, count: int, offset: int, size_at: int) -> None:
         found = self._data(number)
         done = 0
-        for at, size in self._pieces(vectors, count):
+        for at, size in self.memory.pieces(vectors, count):
             data = self._read_at(found, offset + done, size)
-            self._put(at, data)
+            self.memory.put(at, data)
             done += len(data)
-        self._put_u32(size_at, done)
+        self.memory.put_u32(size_at, done)
 
     def _read_at(self, found: OpenFile, offset: int, size: int) -> bytes | bytearray:
         node = found.node
         if node.kind == FILE:
             return self.files.read(node)[offset : offset + size]
         if node.kind == DIRECTORY:
-            raise OSError(errno.EISDIR, "")
+            raise _failure(errno.EISDIR)
         if found.answer is not None:
             return found.answer[offset : offset + size]
         if node.name in ("zero", "full"):
@@ -363,26 +307,30 @@ class WasiKernel:
         return self.random.randbytes(size) if node.name.endswith("random") else b""
 
     def fd_write(self, number: int, vectors: int, count: int, size_at: int) -> None:
-        data = b"".join(self._get(at, size) for at, size in self._pieces(vectors, count))
+        data = b"".join(
+            self.memory.get(at, size) for at, size in self.memory.pieces(vectors, count)
+        )
         found = self._descriptor(number)
         if isinstance(found, int):
-            self.streams.write(found or 1, data)
+            self.streams.write(found or 1, in_linux_terms(data))
         else:
             if found.flags & _APPENDS:
                 found.at = self.files.size(found.node)
             self._write_at(found, found.at, data)
             found.at += len(data)
-        self._put_u32(size_at, len(data))
+        self.memory.put_u32(size_at, len(data))
 
     def fd_pwrite(self, number: int, vectors: int, count: int, offset: int, size_at: int) -> None:
-        data = b"".join(self._get(at, size) for at, size in self._pieces(vectors, count))
+        data = b"".join(
+            self.memory.get(at, size) for at, size in self.memory.pieces(vectors, count)
+        )
         self._write_at(self._data(number), offset, data)
-        self._put_u32(size_at, len(data))
+        self.memory.put_u32(size_at, len(data))
 
     def _write_at(self, found: OpenFile, offset: int, data: bytes) -> None:
         node = found.node
         if node.kind == DIRECTORY:
-            raise OSError(errno.EISDIR, "")
+            raise _failure(errno.EISDIR)
         if node.kind == FILE:
             self._require_room(offset + len(data))
             held = self.files.writable(node)
@@ -392,31 +340,30 @@ class WasiKernel:
             if self.live.conditions.free_bytes is not None:
                 self.files.flush(node)
         elif node.name == "full":
-            raise OSError(errno.ENOSPC, "")
+            raise _failure(errno.ENOSPC)
         elif node.path == REQUESTS:
             found.answer, found.at = self.request(self, data), -len(data)
 
     @staticmethod
     def _require_room(size: int) -> None:
         if size > LARGEST:
-            raise OSError(errno.EFBIG, "")
+            raise _failure(errno.EFBIG)
 
-    def fd_seek(self, number: int, offset: int, whence: int, at: int) -> int | None:
+    def fd_seek(self, number: int, offset: int, whence: int, at: int) -> None:
         found = self._file(number)
         base = (0, found.at, self.files.size(found.node) if whence == 2 else 0)[whence]
         if base + offset < 0:
-            return INVAL
+            raise _failure(errno.EINVAL)
         found.at = base + offset
-        self._put(at, found.at.to_bytes(8, "little"))
-        return None
+        self.memory.put(at, found.at.to_bytes(8, "little"))
 
     def fd_tell(self, number: int, at: int) -> None:
-        self._put(at, self._file(number).at.to_bytes(8, "little"))
+        self.memory.put(at, self._file(number).at.to_bytes(8, "little"))
 
-    def fd_readdir(self, number: int, at: int, size: int, cookie: int, size_at: int) -> int | None:
+    def fd_readdir(self, number: int, at: int, size: int, cookie: int, size_at: int) -> None:
         folder = self._file(number).node
         if folder.kind != DIRECTORY:
-            return NOTDIR
+            raise _failure(errno.ENOTDIR)
         listed = [(".", folder), ("..", folder.parent or folder), *self.files.list(folder).items()]
         out = bytearray()
         for index in range(cookie, len(listed)):
@@ -426,62 +373,57 @@ class WasiKernel:
             out += struct.pack("<QQIBxxx", index + 1, inode, len(text), node.kind) + text
             if len(out) >= size:
                 break
-        self._put(at, out[:size])
-        self._put_u32(size_at, min(size, len(out)))
-        return None
+        self.memory.put(at, out[:size])
+        self.memory.put_u32(size_at, min(size, len(out)))
 
     # Paths
 
     def _path(self, number: int, at: int, size: int) -> str:
-        text = self._text(at, size)
+        text = self.memory.text(at, size)
         folder = self._file(number).node
         if folder.kind != DIRECTORY:
-            raise OSError(errno.ENOTDIR, "")
+            raise _failure(errno.ENOTDIR)
         return text if text.startswith("/") else f"{folder.path.rstrip('/')}/{text}"
 
     def path_open(
         self, number: int, follow: int, at: int, size: int, how: int,
         rights: int, _inheriting: int, flags: int, number_at: int,
-    ) -> int | None:  # fmt: skip
+    ) -> None:  # fmt: skip
         path = self._path(number, at, size)
-        if path in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
-            path = f"/proc/self/fd/{('stdin', 'stdout', 'stderr').index(path[5:])}"
         new = self._free_number()
         if path in _STREAMS:
             self._open[new] = self._descriptor(_STREAMS[path])
-            self._put_u32(number_at, new)
-            return None
-        if path == REQUESTS:
+        elif path == REQUESTS:
             self._open[new] = OpenFile(Node(DEVICE, self.files.find("/dev"), ".machine"))
-            self._put_u32(number_at, new)
-            return None
-        node = None
+        else:
+            self._open[new] = OpenFile(self._node(path, follow, how, rights), 0, flags)
+        self.memory.put_u32(number_at, new)
+
+    def _node(self, path: str, follow: int, how: int, rights: int) -> Node:
+        """What is to be opened, made if that is wanted."""
         if how & _MAKE:
             found, parent, name = self.files.place(path)
-            if found is not None and how & _ANEW:
-                return EXIST
             if found is None:
-                node = self.files.create(parent, name)
-        if node is None:
-            node = self.files.find(path, follow=bool(follow & _FOLLOWS))
+                return self.files.create(parent, name)
+            if how & _ANEW:
+                raise _failure(errno.EEXIST)
+        node = self.files.find(path, follow=bool(follow & _FOLLOWS))
         if node.kind == LINK:
-            return _CODES[errno.ELOOP]
+            raise _failure(errno.ELOOP)
         if how & _FOLDER and node.kind != DIRECTORY:
-            return NOTDIR
+            raise _failure(errno.ENOTDIR)
         if node.kind == DIRECTORY and rights & _WRITES and not how & _FOLDER:
-            return ISDIR
+            raise _failure(errno.EISDIR)
         if node.kind == DEVICE and node.name in ("tty", "ptmx"):
-            return NXIO
+            raise _failure(errno.ENXIO)
         if how & _EMPTY and node.kind == FILE and self.files.size(node):
             self.files.writable(node).clear()
-        self._open[new] = OpenFile(node, 0, flags)
-        self._put_u32(number_at, new)
-        return None
+        return node
 
     def _free_number(self) -> int:
         number = next(n for n in range(ROOT + 1, MOST_OPEN + 1) if n not in self._open)
         if number == MOST_OPEN:
-            raise OSError(errno.EMFILE, "")
+            raise _failure(errno.EMFILE)
         return number
 
     def path_filestat_get(self, number: int, follow: int, at: int, size: int, to: int) -> None:
@@ -502,7 +444,7 @@ class WasiKernel:
         # What WASI has no room for stands above the device's number, 1.
         device = 1 | status.mode << 16 | self._owners(status) << 32
         fields = (device, status.inode, kind, status.nlink, size, mtime_ns, mtime_ns, mtime_ns)
-        self._put(at, struct.pack("<QQBxxxxxxxQQQQQ", *fields))
+        self.memory.put(at, struct.pack("<QQBxxxxxxxQQQQQ", *fields))
 
     def path_filestat_set_times(
         self, number: int, follow: int, at: int, size: int, _access: int, mtime_ns: int, flags: int
@@ -515,93 +457,85 @@ class WasiKernel:
             mtime_us = self._now_ns() // 1_000 if flags & 8 else mtime_ns // 1_000
             self.files.set_time(node, mtime_us)
 
-    def path_create_directory(self, number: int, at: int, size: int) -> int | None:
+    def path_create_directory(self, number: int, at: int, size: int) -> None:
         found, parent, name = self.files.place(self._path(number, at, size))
         if found is not None:
-            return EXIST
+            raise _failure(errno.EEXIST)
         self.files.make_folder(parent, name)
-        return None
 
-    def path_unlink_file(self, number: int, at: int, size: int) -> int | None:
+    def path_unlink_file(self, number: int, at: int, size: int) -> None:
         found, _, _ = self.files.place(self._path(number, at, size))
         if found is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if found.kind == DIRECTORY:
-            return ISDIR
+            raise _failure(errno.EISDIR)
         self.files.remove(found)
-        return None
 
-    def path_remove_directory(self, number: int, at: int, size: int) -> int | None:
+    def path_remove_directory(self, number: int, at: int, size: int) -> None:
         found, _, _ = self.files.place(self._path(number, at, size))
         if found is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if found.kind != DIRECTORY:
-            return NOTDIR
+            raise _failure(errno.ENOTDIR)
         if self.files.list(found):
-            return NOTEMPTY
+            raise _failure(errno.ENOTEMPTY)
         self.files.remove(found)
-        return None
 
     def path_rename(
         self, number: int, at: int, size: int, number_to: int, at_to: int, size_to: int
-    ) -> int | None:
+    ) -> None:
         node, _, _ = self.files.place(self._path(number, at, size))
         before, parent, name = self.files.place(self._path(number_to, at_to, size_to))
         if node is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if before is not None and before is not node:
             if before.kind == DIRECTORY and node.kind != DIRECTORY:
-                return ISDIR
+                raise _failure(errno.EISDIR)
             if node.kind == DIRECTORY and before.kind != DIRECTORY:
-                return NOTDIR
+                raise _failure(errno.ENOTDIR)
             if before.kind == DIRECTORY and self.files.list(before):
-                return NOTEMPTY
+                raise _failure(errno.ENOTEMPTY)
         inside: Node | None = parent
         while inside is not None:
             if inside is node:
-                return INVAL
+                raise _failure(errno.EINVAL)
             inside = inside.parent
         self.files.rename(node, parent, name, before)
-        return None
 
-    def path_symlink(self, at: int, size: int, number: int, at_to: int, size_to: int) -> int | None:
+    def path_symlink(self, at: int, size: int, number: int, at_to: int, size_to: int) -> None:
         found, parent, name = self.files.place(self._path(number, at_to, size_to))
         if found is not None:
-            return EXIST
-        self.files.make_link(self._text(at, size), parent, name)
-        return None
+            raise _failure(errno.EEXIST)
+        self.files.make_link(self.memory.text(at, size), parent, name)
 
     def path_link(
         self, number: int, follow: int, at: int, size: int, number_to: int, at_to: int, size_to: int
-    ) -> int | None:
+    ) -> None:
         """A world has no hard links: as with `ln`, the new name is a copy."""
         node = self.files.find(self._path(number, at, size), follow=bool(follow & _FOLLOWS))
         found, parent, name = self.files.place(self._path(number_to, at_to, size_to))
         if found is not None:
-            return EXIST
+            raise _failure(errno.EEXIST)
         if node.kind == DIRECTORY:
-            return _CODES[errno.EPERM]
+            raise _failure(errno.EPERM)
         if node.kind == LINK:
             self.files.make_link(self.files.target(node), parent, name)
-            return None
-        made = self.files.create(parent, name)
+            made = self.files.create(parent, name)
         self.files.writable(made).extend(self.files.read(node))
         self.files.flush(made)
         self.files.set_mode(made, self.files.status(node).mode)
-        return None
 
     def path_readlink(
         self, number: int, at: int, size: int, to: int, room: int, size_at: int
-    ) -> int | None:
+    ) -> None:
         node, _, _ = self.files.place(self._path(number, at, size))
         if node is None:
-            return NOENT
+            raise _failure(errno.ENOENT)
         if node.kind != LINK:
-            return INVAL
+            raise _failure(errno.EINVAL)
         data = self.files.target(node).encode("utf-8", "surrogateescape")[:room]
-        self._put(to, data)
-        self._put_u32(size_at, len(data))
-        return None
+        self.memory.put(to, data)
+        self.memory.put_u32(size_at, len(data))
 
 
 CALLS = tuple(
@@ -620,15 +554,8 @@ CALLS = tuple(
 
 def _no_such_thing(*_: int) -> int:
     """The answer about sockets and rights."""
-    return _CODES[errno.ENOTSUP]
+    raise _failure(errno.ENOTSUP)
 
 
-def _c_string(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape") + b"\0"
-
-
-def code_of(error: OSError) -> int:
-    """WASI's number of an error."""
-    if isinstance(error, BrokenPipeError):
-        return _CODES[errno.EPIPE]
-    return _CODES.get(error.errno or 0, _CODES[errno.EIO])
+def _failure(number: int) -> OSError:
+    return OSError(number, os.strerror(number))

@@ -19,7 +19,8 @@ from pathlib import Path
 import wasmtime
 from wasmtime import _ffi
 
-from agentworld_sim.engines.shell.wasi.wasi_kernel import code_of
+from agentworld_sim.engines.shell.wasi.error_codes import code_of
+from agentworld_sim.engines.shell.wasi.program_memory import ProgramMemory
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.store.home import cache_home
 
@@ -94,7 +95,7 @@ class Engine:
         imports: Imports,
         memory_bytes: int,
         patches: Mapping[int, bytes],
-        use_memory: Callable[[Callable[[], memoryview]], None],
+        program: ProgramMemory,
     ) -> str | None:
         """Runs the module's program to its end.
 
@@ -102,7 +103,7 @@ class Engine:
             imports: What answers its calls.
             memory_bytes: What it may take.
             patches: What is written into its memory before it starts, by address.
-            use_memory: Told what gives the program's memory as it is then: it grows, and never moves.
+            program: Becomes the program's memory.
 
         Returns:
             How it ended, if it did not return: the machine's own words, for example that it was interrupted.
@@ -121,7 +122,7 @@ class Engine:
             assert isinstance(start, wasmtime.Func)
             for address, data in patches.items():
                 memory.write(store, data, address)
-            use_memory(lambda: memoryview(memory.get_buffer_ptr(store)).cast("B"))
+            program.view = lambda: memoryview(memory.get_buffer_ptr(store)).cast("B")
             start(store)
         except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
             if self._ended is not None:

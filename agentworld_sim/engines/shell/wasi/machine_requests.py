@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell._command import CommandCall
+from agentworld_sim.engines.shell.commands import PROGRAMS
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
@@ -61,18 +62,39 @@ class Requests:
         if self._call.depth >= DEEPEST:
             raise OSError(errno.EAGAIN, "")
         kernel.give_back()
-        files = self._call.files
-        out, err = (f"/dev/.spawn-{self._call.depth}-{name}" for name in ("out", "err"))
+        name = fields["argv"][0].removeprefix("/usr/bin/")
+        run = self._start if name in PROGRAMS else self._run_beside
+        code, out, err = run(name, fields, stdin.decode("utf-8", "surrogateescape"))
+        kernel.files.forget(kernel.open_nodes())
+        return {"exit": code, "out": len(out), "err": len(err)}, out + err
+
+    def _start(self, name: str, fields: Mapping[str, Any], stdin: str) -> tuple[int, bytes, bytes]:
+        """Runs a program of the extra; its exit code and outputs."""
+        result = self._call.native(
+            fields["argv"][1:], stdin, program=name, cwd=fields["cwd"], env=fields["env"]
+        )
+        pieces = result.pieces or (("out", result.stdout), ("err", result.stderr))
+        merge = fields.get("merge", False)
+        out, err = (
+            "".join(text for name, text in pieces if merge or name == which).encode(
+                "utf-8", "surrogateescape"
+            )
+            for which in ("out", "err")
+        )
+        return result.exit_code, out, b"" if merge else err
+
+    def _run_beside(
+        self, _: str, fields: Mapping[str, Any], stdin: str
+    ) -> tuple[int, bytes, bytes]:
+        """Runs any other command in an interpreter of the shell, with its outputs in files, which hold any bytes."""
+        places = [f"/dev/.spawn-{self._call.depth}-{name}" for name in ("out", "err")]
         env = [f"{name}={value}" for name, value in fields["env"].items()]
         words = " ".join(map(quote_word, ["env", "-i", *env, *fields["argv"]]))
-        where = f"> {out} 2>{'&1' if fields.get('merge') else err}"
+        where = f"> {places[0]} 2>{'&1' if fields.get('merge') else places[1]}"
         script = f"cd {quote_word(fields['cwd'])} && {words} {where}"
-        text = stdin.decode("utf-8", "surrogateescape")
-        result = self._call.native(["-c", script], text, program="bash")
-        kernel.files.forget(kernel.open_nodes())
-        said, complaints = files.take_device(out), files.take_device(err)
-        answer = {"exit": result.exit_code, "out": len(said), "err": len(complaints)}
-        return answer, said + complaints
+        code = self._call.native(["-c", script], stdin, program="bash").exit_code
+        out, err = map(self._call.files.take_device, places)
+        return code, out, err
 
     def _chmod(
         self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
