@@ -146,7 +146,7 @@ def _layer(packages: Sequence[str], wheels: Sequence[Wheel]) -> dict[str, bytes]
 
 
 def installed_files(wheel: Wheel) -> dict[str, bytes]:
-    """What pip makes of a wheel, except compiled modules."""
+    """What an installed wheel is on the machine, except compiled modules."""
     info = wheel.info
     data_folder = f"{info.removesuffix('.dist-info')}.data/"
     files: dict[str, bytes] = {}
@@ -164,7 +164,9 @@ def installed_files(wheel: Wheel) -> dict[str, bytes]:
         script = SCRIPT.format(module=module, first=call.partition(".")[0], call=call)
         # pip names one of its own after the Python that it is installed for.
         files[f"bin/{re.sub('^pip3[.].*', f'pip{PYTHON}', name)}"] = script.encode()
-    files[f"packages/{info}/INSTALLER"] = b"pip\n"
+    # As packages of Debian are: pip tells that they are not its own, and lets them stand.
+    files.pop(f"packages/{info}/RECORD", None)
+    files[f"packages/{info}/INSTALLER"] = b"debian\n"
     return files
 
 

@@ -122,4 +122,4 @@ def test_console_scripts_and_the_parts_of_a_data_folder_go_where_pip_puts_them(
     assert made["bin/run"] == b"#!/usr/bin/python3\nprint(1)\n"
     assert made["packages/more.py"] == b"x = 1\n"
     assert b"from top import main" in made["bin/top"]
-    assert made["packages/top-1.0.dist-info/INSTALLER"] == b"pip\n"
+    assert made["packages/top-1.0.dist-info/INSTALLER"] == b"debian\n"

@@ -16,7 +16,7 @@ CHANGES = {
 }
 """Modules of the library that are changed when they are imported, and by whose `enter`."""
 
-OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "resource"}
+OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "resource", "venv"}
 OWN |= {"concurrent.futures.thread", *CHANGES.values()}
 """Modules that the build has not got."""
 
@@ -38,6 +38,10 @@ class Loader:
     @staticmethod
     def exec_module(module):
         exec(load(module.__name__), module.__dict__)
+
+    @staticmethod
+    def get_code(name):
+        return load(name)
 
 
 class Finder:

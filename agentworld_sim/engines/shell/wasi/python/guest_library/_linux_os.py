@@ -134,6 +134,13 @@ def enter(os):
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
 
+    def dup(fd):
+        return ask("dup", fd=fd)[0]["fd"]
+
+    def dup2(fd, fd2, inheritable=True):
+        ask("dup", fd=fd, to=fd2)
+        return fd2
+
     def umask(new):
         before, mask[0] = mask[0], new & 0o777
         return before
@@ -202,7 +209,7 @@ def enter(os):
 
     functions = {one.__name__: one for one in (
         stat, lstat, fstat, scandir, access, chmod, fchmod, chown, umask, uname, system, popen, fork, execve, kill,
-        sysconf, confstr,
+        sysconf, confstr, dup, dup2,
     )}  # fmt: skip
     functions |= dict.fromkeys(("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal)
     functions |= dict.fromkeys(("wait", "waitpid"), no_child)
