@@ -28,11 +28,7 @@ uvx() {
       *) break ;;
     esac
   done
-  local words=()
-  while [ $# -gt 0 ]; do
-    # A report for people; the verdict does not need it.
-    if [ "$1" = --ctrf ]; then shift 2; else words+=("$1"); shift; fi
-  done
-  "${words[@]}"
+  "$@"
 }
+pytest() { python3 -m pytest "$@"; }
 uv() { if [ "$1" = run ]; then shift; uvx "$@"; fi }

@@ -10,6 +10,7 @@ import pytest
 from agentworld_sim.errors import ScenarioError
 from agentworld_sim.goals import check_goals
 from agentworld_sim.scenario import Scenario
+from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.files import MemoryBlobs
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
@@ -119,6 +120,18 @@ async def test_the_verdict_is_that_of_the_tests_and_the_agents_world_is_untouche
         assert not await verdict("true")
         assert not await verdict("echo 5 > sum.txt")
         assert await verdict("paste -sd+ data.txt | bc > sum.txt || echo 6 > sum.txt")
+
+
+async def test_tests_may_have_files_that_are_no_text_and_a_reopened_world_has_them(
+    task: Task,
+) -> None:
+    folder = task(**{"tests/test.sh": "test $(od -An -tu1 /tests/data.bin) = 255\n"})
+    (folder / "tests/data.bin").write_bytes(b"\xff")
+    store = MemoryStore()
+    async with await World.create(Scenario.load(folder), id="kept", store=store):
+        pass
+    async with await World.open("kept", store=store) as world:
+        assert (await check_goals(world))[0].met
 
 
 async def test_nothing_that_an_agent_plants_decides_the_verdict(task: Task) -> None:

@@ -56,7 +56,7 @@ def python3(call: CommandCall) -> CommandResult:
     """Runs the interpreter as the agent called it."""
     script = _script(call.argv)
     if script is not None:
-        path = normal_path(f"{call.cwd}/{script}")
+        path = normal_path(script if script.startswith("/") else f"{call.cwd}/{script}")
         if not call.files.exists(path):
             reason = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"
             message = f"{call.name}: can't open file '{path}': {reason}\n"
