@@ -82,7 +82,7 @@ def _bash(id: str, command: str) -> dict[str, Any]:
     return _call(id, "bash", command=command)
 
 
-_HOURS = "/srv/app/src/openhours/hours.py"
+HOURS = "/srv/app/src/openhours/hours.py"
 _WRAP = """python3 - <<'EOF'
 import sys; sys.path.insert(0, "src")
 from openhours import parse
@@ -96,11 +96,11 @@ def package_script() -> list[AIMessage]:
     """Mends the Python package. What it says does not depend on what the tools answer."""
     return [
         _message(
-            "First the tests.", _bash("1", "cd /srv/app && python3 -m pytest -q | tail -n 32")
+            "First the tests.", _bash("1", "cd /srv/app && python3 -m pytest -q | tail -n 13")
         ),
         _message(
             "Both are about Monday after midnight, when Sunday's evening goes on.",
-            _call("2", "read_file", file_path=_HOURS),
+            _call("2", "read_file", file_path=HOURS),
         ),
         _message("How far does Sunday's evening reach?", _bash("3", _WRAP)),
         _message(
@@ -108,14 +108,14 @@ def package_script() -> list[AIMessage]:
             _call(
                 "4-1",
                 "edit_file",
-                file_path=_HOURS,
+                file_path=HOURS,
                 old_string="self.start <= moment < self.end",
                 new_string="(moment - self.start) % WEEK < self.length",
             ),
             _call(
                 "4-2",
                 "edit_file",
-                file_path=_HOURS,
+                file_path=HOURS,
                 old_string="max((span.end - moment for span",
                 new_string="max((span.length - (moment - span.start) % WEEK for span",
             ),

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from rich.console import Console
 from rich.panel import Panel
@@ -127,10 +128,11 @@ async def run_demo(agent_model: str | None) -> int:
     before = fingerprint(here), fingerprint(there)
     trace = Trace(Console(highlight=False))
     scenario = Scenario.load("package-bug")
+    speaks = chat_model(agent_model) if agent_model else ScriptedChatModel(script=package_script())
     async with await World.create(scenario, store=open_store()) as world:
         trace.begin(scenario.instruction, agent_model or "scripted", world.id)
         trace.section("a LangGraph agent with its own tools")
-        await _run_agent(world, agent_model, trace)
+        await _run_agent(world, speaks, trace)
         trace.section("the same world, reached by an MCP client")
         await _reach_by_mcp(world.id, trace)
         trace.section("what changed in the world")
@@ -145,9 +147,8 @@ async def run_demo(agent_model: str | None) -> int:
     return 0 if same and not real_calls and all(result.met for result in results) else 1
 
 
-async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
-    speaks = chat_model(model) if model else ScriptedChatModel(script=package_script())
-    agent = make_agent(speaks, TOOLS)
+async def _run_agent(world: World, model: BaseChatModel, trace: Trace) -> None:
+    agent = make_agent(model, TOOLS)
     # The one line that differs from an agent with real tools.
     graph: Any = simulate_graph(agent, world)
     question = {"messages": [("user", world.scenario.instruction)]}
