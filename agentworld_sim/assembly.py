@@ -206,7 +206,7 @@ def _shell(setup: EngineSetup) -> Engine:
     routes = tuple(scenario.routes.commands.items())
 
     def make() -> Engine:
-        about = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+        about = with_packages(scenario).machine.to_machine(), scenario.limits.to_shell_limits()
         if setup.imaginer is None:
             return _shared_shell(*about, routes)
         from agentworld_sim.engines.shell import ShellEngine

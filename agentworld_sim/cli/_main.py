@@ -20,7 +20,7 @@ COMMANDS = {
     "doctor": "agentworld_sim.cli._model_server:doctor",
     "evidence": "agentworld_sim.cli._evidence:evidence",
     "fiction": "agentworld_sim.cli._fiction:fiction",
-    "machine": "agentworld_sim.cli._machine:machine",
+    "machine": "agentworld_sim.cli._machine_packages:machine",
     "prompt": "agentworld_sim.cli._prompt:prompt",
     "proxy": "agentworld_sim.cli._proxy:proxy",
     "serve": "agentworld_sim.cli._model_server:serve",

@@ -250,7 +250,7 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (
             ["qqq"],
             2,
-            "There are: bench, controls, demo, doctor, evidence, fiction, mcp, prompt, proxy, serve, shell, train, version, web, world.",
+            "There are: bench, controls, demo, doctor, evidence, fiction, machine, mcp, prompt, proxy, serve, shell, train, version, web, world.",
         ),
         (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
         (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),

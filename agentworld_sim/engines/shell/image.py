@@ -6,8 +6,8 @@ import re
 import uuid
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from pathlib import PurePosixPath
 from random import Random
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from bashkit import FileSystem
@@ -16,10 +16,15 @@ from agentworld_sim.engines.shell._command import HELPER, IMAGINE
 from agentworld_sim.engines.shell.file_times import set_times
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, PACKAGES, Package
+from agentworld_sim.engines.shell.wasi.package_files import (
+    PACKAGE_FOLDERS,
+    PACKAGES_AT,
+    WHEELS_AT,
+    package_files,
+    read_layer,
+)
+from agentworld_sim.errors import UsageError
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.shell.wasi.package_layer import PackageLayer
 
 _OTHER_MODES = {
     "/etc/shadow": (0o640, "shadow"),
@@ -45,9 +50,8 @@ def _contents(machine: Machine) -> dict[str, bytes]:
         passwd += f"{user.name}:x:{user.uid}:{user.gid}:{user.gecos}:{user.home}:{user.shell}\n"
         if f":{user.gid}:\n" not in groups:
             groups += f"{user.name}:x:{user.gid}:\n"
-    layer = machine_packages(machine)
-    if layer is not None:
-        found |= layer.files
+    if machine.wheels:
+        found |= package_files(machine.packages, machine.wheels)
     users = [line.partition(":")[0] for line in passwd.splitlines()]
     texts = {
         "/etc/debian_version": f"{machine.debian_version}\n",
@@ -72,15 +76,6 @@ def _status_text(package: Package) -> str:
         f"Version: {package.version}\n"
         f"Description: {package.summary}\n"
     )
-
-
-def machine_packages(machine: Machine) -> PackageLayer | None:
-    """The packages of the machine's Python, if it has any."""
-    if not machine.packages:
-        return None
-    from agentworld_sim.engines.shell.wasi.package_layer import package_layer
-
-    return package_layer(machine.packages, machine.wheels)
 
 
 PROGRAM_START = "\x7fELF\x02\x01\x01"
@@ -117,14 +112,41 @@ def _library() -> FileSystem:
     # Imported late: it is part of an extra.
     from agentworld_sim.engines.shell.wasi.python.library import library_files
 
-    fs = empty_files()
     files = library_files()
-    folders = {parent for name in files for parent in (name.rpartition("/")[0], "lib-dynload")}
-    for folder in sorted(folders - {""}):
-        fs.mkdir(f"/{folder}", True)
-    for name, data in files.items():
-        fs.write_file(f"/{name}", data)
-    set_times(fs, {INSTALLED_US: [f"/{name}" for name in ("", *folders, *files)]})
+    return _mount({f"/{name}": data for name, data in files.items()}, "/lib-dynload")
+
+
+@lru_cache(maxsize=8)
+def package_mounts(machine: Machine) -> Mapping[str, FileSystem]:
+    """The packages of the machine's Python by mount point, to be mounted read-only. All worlds share them.
+
+    Raises:
+        UsageError: they are more than the embedded shell's file system takes.
+    """
+    layer = read_layer(machine.packages, machine.wheels) if machine.wheels else {}
+    found: dict[str, FileSystem] = {}
+    for point, name in {PACKAGES_AT: "packages/", WHEELS_AT: "wheels/"}.items() if layer else ():
+        chosen = {place: data for place, data in layer.items() if place.startswith(name)}
+        try:
+            found[point] = _mount({f"/{n.removeprefix(name)}": d for n, d in chosen.items()})
+        except RuntimeError as error:
+            raise UsageError(
+                f"the machine cannot hold so many or so large packages: {error}. Name fewer in `packages`, or put"
+                " fewer into the folder of `wheels`."
+            ) from None
+    return found
+
+
+def _mount(files: Mapping[str, bytes], *folders: str) -> FileSystem:
+    """A file system with these files, and folders that may be empty."""
+    fs = empty_files()
+    parents = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+    made = sorted({*parents, *folders} - {"/"})
+    for folder in made:
+        fs.mkdir(folder, True)
+    for path, data in files.items():
+        fs.write_file(path, data)
+    set_times(fs, {INSTALLED_US: ["/", *made, *files]})
     return fs
 
 
@@ -199,8 +221,7 @@ def _tree(machine: Machine, clock_us: int) -> FileTree:
         owner, group, mode = _OWNERS.get(path, ("root", "root", _MODES.get(path, 0o755)))
         mtime = booted_us if path in ("/run", "/tmp") else INSTALLED_US
         entries.append((path, FileEntry("directory", mode, mtime, owner=owner, group=group)))
-    layer = machine_packages(machine)
-    for path in () if layer is None else layer.folders:
+    for path in PACKAGE_FOLDERS if machine.wheels else ():
         entries.append((path, FileEntry("directory", 0o755, INSTALLED_US)))
     for path, target in _LINKS.items():
         entries.append((path, FileEntry("symlink", 0o777, INSTALLED_US, target)))

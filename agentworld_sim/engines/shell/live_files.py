@@ -314,8 +314,17 @@ class LiveFiles:
 
     def _require_writable(self, *paths: str) -> None:
         for path in paths:
-            if (number := self.conditions.error_at(path)) is not None:
+            number = self.conditions.error_at(path)
+            if number is None and self._is_mounted(path):
+                number = errno.EROFS
+            if number is not None:
                 raise OSError(number, os.strerror(number), path)
+
+    def _is_mounted(self, path: str) -> bool:
+        """Whether it lies in a file system that nobody can change. What is written to a device is gone; bashkit's own
+        `/dev` lies under the mounted one."""
+        mounted = self._route(path)[0] is not self.fs and path not in self._mounts
+        return mounted and not path.startswith("/dev/")
 
     # What the engine uses
 
@@ -514,9 +523,6 @@ class LiveFiles:
 
     def _writable(self, path: str) -> str:
         target = self.realpath(path)
-        # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
-        if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         self._require_writable(target)
         parent = parent_of(target)
         if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":

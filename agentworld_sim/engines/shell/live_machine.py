@@ -49,7 +49,7 @@ from agentworld_sim.engines.shell.file_times import (
     TurnClock,
     Umask,
 )
-from agentworld_sim.engines.shell.image import VolatileFiles, machine_packages, system_mounts
+from agentworld_sim.engines.shell.image import VolatileFiles, package_mounts, system_mounts
 from agentworld_sim.engines.shell.live_commands import (
     LiveCommand,
     LiveStreams,
@@ -110,9 +110,8 @@ class LiveMachine:
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         imagined = frozenset[str]() if unknown is None else unknown.names.programs
-        packages = machine_packages(machine)
-        self._mounts = {**system_mounts(imagined), **self._volatile.mounts}
-        self._mounts |= {} if packages is None else packages.mounts
+        shared = {**system_mounts(imagined), **package_mounts(machine)}
+        self._mounts = {**shared, **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)

@@ -204,6 +204,7 @@ class UnknownCommands:
         self._files: set[str] = set()
         self._both: set[str] = set()
         self._missed: set[str] = set()
+        self._there: set[str] = set()
         self._pure: dict[str, CommandAnswer] = {}
         self._done: dict[str, Named] = {}
         """The commands of all turns by digest; one that was answered from memory did nothing new."""
@@ -279,6 +280,7 @@ class UnknownCommands:
         with suppress(BashError):
             analysis = analyze(script)
         kept = texts_kept_by(session)
+        env = {"PATH": kept.path or path}
         names = None if analysis is None else script_analysis.plain_names(analysis)
         if names is not None and (kept.always or names & kept.functions.keys()):
             names = None
@@ -295,8 +297,8 @@ class UnknownCommands:
                 found = [*analysis.command_names, *found]
             folders = script_analysis.folders_of(script, cwd)
             names = [word for word in dict.fromkeys(found) if word not in hidden]
+            names += [word for word in sorted(hidden) if in_path(word, env, cwd, files)]
             names += self._programs(folders, files)
-        env = {"PATH": kept.path or path}
         new = [
             name
             for name in dict.fromkeys(names)
@@ -305,12 +307,13 @@ class UnknownCommands:
             and self._is_unknown(name, folders, env, files)
         ]
         self.words.update(dict.fromkeys(new[: script_analysis.MOST_WORDS]))
+        self._there = {name for name in self.words if in_path(name, env, cwd, files)}
         return exact
 
     def absent_in(self, script: str) -> frozenset[str]:
         """Names in `script` that are not there for those who ask (`command -v`)."""
         words = set(script_analysis.WORD.findall(script))
-        learned = self.words.keys() - self.names.programs
+        learned = self.words.keys() - self.names.programs - self._there
         return frozenset(self.names.absent | (learned & words))
 
     def note(self, text: str) -> None:
@@ -341,9 +344,8 @@ class UnknownCommands:
             if self.names.is_known(name):
                 return False
             program = in_path(name, env, folders[0], files)
-            if program is not None:
-                return self.names.is_foreign(program)
-            return self.names.routes.of(name) != "compute"
+            # The script may make one that the shell cannot run: `pip install -e . && app`.
+            return program is None or self.names.is_foreign(program)
         if name.startswith(("/dev/", "/proc/", "/sys/")):
             return False
         paths = [name] if name.startswith("/") else [f"{folder}/{name}" for folder in folders]
@@ -442,6 +444,8 @@ class UnknownCommands:
         else:
             program = in_path(name, call.env, call.cwd, files)
         if program is None:
+            if "/" not in name and self.names.routes.of(name) == "compute":
+                raise StaleNames(files=[name])
             return (name, *call.argv)
         if not self.names.is_foreign(program):
             if name not in self._both:
@@ -450,7 +454,10 @@ class UnknownCommands:
         words = program.interpreter or ()
         if words and self.names.is_computed(words[0]):
             path = name if "/" in name else program.path
-            return call.native([*words[1:], path, *call.argv], program=words[0])
+            # One of a virtual environment is called by its own path.
+            given = program.line.rpartition("/")[0] not in ("/bin", "/usr/bin")
+            interpreter = program.line if given and program.line else words[0]
+            return call.native([*words[1:], path, *call.argv], program=interpreter)
         if words and self.names.routes.of(words[0]) == "compute":
             return _no_interpreter(name, program)
         return (*words, name if "/" in name else program.path, *call.argv)

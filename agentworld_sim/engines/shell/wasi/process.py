@@ -33,6 +33,7 @@ def run_process(
     argv: Sequence[str],
     env: Mapping[str, str] | None = None,
     requests: Mapping[str, Request] = {},
+    memory: Mapping[int, bytes] = {},
 ) -> CommandResult:
     """Runs a program on the world's files and waits for its end.
 
@@ -42,6 +43,7 @@ def run_process(
         argv: All words, the program's own name first.
         env: The environment, instead of the call's.
         requests: What this program may ask the machine beside what all may, by name.
+        memory: What is written into its memory before it starts, beside the module's patches, by address.
 
     Raises:
         EngineFailure: the module is not whole, or ended in a way that no program of its kind does.
@@ -57,6 +59,7 @@ def run_process(
         request=Requests(call, requests).answer,
         ids=lambda user, group: (user_names(call).number(user), group_names(call).number(group)),
     )
+    patches = {**module.patches, **memory}
     with module.lend() as engine:
 
         def watch(_: bool) -> None:
@@ -64,17 +67,17 @@ def run_process(
                 engine.stop()
 
         # The files are slow inside a callback of the shell, and fast on another thread.
-        call_deep(lambda: _run(module, engine, kernel), watch=watch)
+        call_deep(lambda: _run(patches, engine, kernel), watch=watch)
     code = KILLED if kernel.exit_code is None else kernel.exit_code
     if isinstance(streams, _HeldStreams):
         return streams.result(code)
     return CommandResult(exit_code=code)
 
 
-def _run(module: WasmModule, engine: Engine, kernel: WasiKernel) -> None:
+def _run(patches: Mapping[int, bytes], engine: Engine, kernel: WasiKernel) -> None:
     imports = kernel.imports()
     try:
-        stopped = engine.run(imports, MEMORY_BYTES, module.patches, kernel.memory)
+        stopped = engine.run(imports, MEMORY_BYTES, patches, kernel.memory)
         if stopped is None:
             kernel.exit_code = 0
         elif "interrupt" not in stopped:

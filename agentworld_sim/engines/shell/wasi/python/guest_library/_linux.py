@@ -3,11 +3,14 @@
 import marshal
 import os
 import sys
+
+import _frozen_importlib_external
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import PathFinder
 
 CHANGES = {
     "asyncio.selector_events": "_linux_asyncio",
+    "queue": "_linux_threading",
     "socket": "_linux_socket",
     "subprocess": "_linux_subprocess",
     "sysconfig": "_linux_sysconfig",
@@ -63,10 +66,26 @@ class Finder:
         return spec
 
 
+find = _frozen_importlib_external.spec_from_file_location
+
+
+def find_source(name, location=None, **more):
+    """The library is there as compiled code alone, and named like its sources, as everywhere."""
+    spec = find(name, location, **more)
+    if spec is not None and location.startswith("/usr/lib/python3.12/") and location.endswith(".pyc"):
+        spec.origin = location[:-1]
+    return spec
+
+
+_frozen_importlib_external.spec_from_file_location = find_source
 sys.meta_path.insert(0, Finder)
 sys.platform = "linux"
 sys.implementation._multiarch = "x86_64-linux-gnu"
 __import__("_linux_os").enter(os)
+
+script = os.environ.pop("__SCRIPT", None)
+if script is not None:
+    sys.orig_argv[-len(sys.argv)] = sys.argv[0] = script
 
 if sys.prefix == sys.base_prefix and not sys.flags.isolated:
     for folder in ("/usr/local/lib/python3.12/site-packages", "/usr/lib/python3/dist-packages"):

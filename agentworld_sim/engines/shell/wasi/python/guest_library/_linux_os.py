@@ -138,8 +138,7 @@ def enter(os):
         return ask("dup", fd=fd)[0]["fd"]
 
     def dup2(fd, fd2, inheritable=True):
-        ask("dup", fd=fd, to=fd2)
-        return fd2
+        return ask("dup", fd=fd, to=fd2)[0]["fd"]
 
     def umask(new):
         before, mask[0] = mask[0], new & 0o777
@@ -208,8 +207,8 @@ def enter(os):
         return "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None
 
     functions = {one.__name__: one for one in (
-        stat, lstat, fstat, scandir, access, chmod, fchmod, chown, umask, uname, system, popen, fork, execve, kill,
-        sysconf, confstr, dup, dup2,
+        stat, lstat, fstat, scandir, access, chmod, fchmod, chown, dup, dup2, umask, uname, system, popen, fork, execve, kill,
+        sysconf, confstr,
     )}  # fmt: skip
     functions |= dict.fromkeys(("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal)
     functions |= dict.fromkeys(("wait", "waitpid"), no_child)

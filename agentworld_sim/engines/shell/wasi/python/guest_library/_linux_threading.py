@@ -11,7 +11,15 @@ class _Waits(BaseException):
     """A thread waits for what only others can give."""
 
 
-def enter(threading):
+def enter(module):
+    if module.__name__ == "queue":
+        # Its own part in C waits where nobody else can run.
+        module.SimpleQueue = module._PySimpleQueue
+    else:
+        _change(module)
+
+
+def _change(threading):
     main = threading.main_thread()
     numbers = itertools.count(main.ident + 1)
     running, waiting = [main], []
@@ -71,8 +79,10 @@ def enter(threading):
                 raise RuntimeError("release unlocked lock")
             self._owned = False
 
-        def locked(self):
+        def is_locked(self):
             return self._owned
+
+        locked = is_locked
 
         def __enter__(self):
             return self.acquire()
@@ -147,7 +157,3 @@ def enter(threading):
     threading._active_limbo_lock = threading.RLock()
     main._started = threading.Event()
     main._started.set()
-    # Its own part in C waits where nobody else can run.
-    import queue
-
-    queue.SimpleQueue = queue._PySimpleQueue

@@ -91,7 +91,9 @@ def main():
     parser.add_argument("--prompt")
     given = parser.parse_args()
     for one in given.dirs:
-        create(one, given.system_site_packages, given.clear, True, not given.without_pip, given.prompt)
+        create(
+            one, given.system_site_packages, given.clear, True, not given.without_pip, given.prompt
+        )
 
 
 if __name__ == "__main__":
