@@ -50,7 +50,12 @@ def main(python: str) -> None:
             env = {"PATH": f"{home}/bin:/usr/bin:/bin", "HOME": folder, "LANG": "C.UTF-8"}
             env["PWD"] = folder
             done = subprocess.run(
-                ["bash", "-c", text], cwd=folder, env=env, capture_output=True, timeout=60
+                ["bash", "-c", text],
+                cwd=folder,
+                env=env,
+                capture_output=True,
+                check=False,
+                timeout=60,
             )
             out, err = (data.decode("utf-8", "replace") for data in (done.stdout, done.stderr))
             code = done.returncode if done.returncode >= 0 else 128 - done.returncode

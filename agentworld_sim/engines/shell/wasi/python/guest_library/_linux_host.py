@@ -20,9 +20,9 @@ def _text(value):
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, dict):
-        return "{%s}" % ",".join(f"{quote(name)}:{_text(one)}" for name, one in value.items())
+        return "{" + ",".join(f"{quote(name)}:{_text(one)}" for name, one in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[%s]" % ",".join(map(_text, value))
+        return "[" + ",".join(map(_text, value)) + "]"
     return "null" if value is None else repr(value).lower()
 
 

@@ -5,8 +5,6 @@ import errno
 from _linux_host import ask, host, spawn, write_all
 
 
-
-
 def _true_status(seen):
     # Mode bits and owners stand above the device's number.
     fields, more = seen.__reduce__()[1]
@@ -118,15 +116,10 @@ def enter(os):
         return os.path.join(os.getcwd(), os.fsdecode(path))
 
     def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
-        if isinstance(path, int):
-            return fchmod(path, mode)
         try:
             ask("chmod", path=absolute(path), mode=mode)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
-
-    def fchmod(fd, mode):
-        ask("chmod", fd=fd, mode=mode)
 
     def chown(path, uid, gid, *, dir_fd=None, follow_symlinks=True):
         try:
@@ -170,7 +163,9 @@ def enter(os):
     def execve(path, args, env):
         if not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        code, out, err = spawn([os.fsdecode(path), *map(os.fsdecode, list(args)[1:])], env=dict(env))
+        code, out, err = spawn(
+            [os.fsdecode(path), *map(os.fsdecode, list(args)[1:])], env=dict(env)
+        )
         write_all(1, out)
         write_all(2, err)
         os._exit(code)
@@ -196,8 +191,8 @@ def enter(os):
 
     def sysconf(name):
         values = {"SC_NPROCESSORS_ONLN": host("cpus"), "SC_NPROCESSORS_CONF": host("cpus")}
-        values |= {"SC_PAGE_SIZE": 4096, "SC_PAGESIZE": 4096, "SC_CLK_TCK": 100, "SC_OPEN_MAX": 1024}
-        values |= {"SC_PHYS_PAGES": host("memory_kib") // 4, "SC_ARG_MAX": 2097152, "SC_IOV_MAX": 1024}
+        values |= {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": host("memory_kib") // 4}
+        values |= {"SC_CLK_TCK": 100, "SC_OPEN_MAX": 1024, "SC_ARG_MAX": 2097152}
         try:
             return values[name]
         except KeyError:
@@ -207,10 +202,12 @@ def enter(os):
         return "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None
 
     functions = {one.__name__: one for one in (
-        stat, lstat, fstat, scandir, access, chmod, fchmod, chown, dup, dup2, umask, uname, system, popen, fork, execve, kill,
+        stat, lstat, fstat, scandir, access, chmod, chown, dup, dup2, umask, uname, system, popen, fork, execve, kill,
         sysconf, confstr,
     )}  # fmt: skip
-    functions |= dict.fromkeys(("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal)
+    functions |= dict.fromkeys(
+        ("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal
+    )
     functions |= dict.fromkeys(("wait", "waitpid"), no_child)
     for name in ("getuid", "geteuid", "getgid", "getegid", "getgroups", "getpid", "getppid"):
         key = name.replace("gete", "get")
@@ -221,11 +218,7 @@ def enter(os):
         "cpu_count": lambda: host("cpus"),
         "sched_getaffinity": lambda pid: set(range(host("cpus"))),
         "getloadavg": lambda: (0.0, 0.0, 0.0),
-        "getpgrp": lambda: host("pid"),
         "getpgid": lambda pid: host("pid"),
-        "getsid": lambda pid: host("pid"),
-        "sync": lambda: None,
-        "nice": lambda increment: increment,
         "register_at_fork": lambda **_: None,
         "waitstatus_to_exitcode": lambda status: status >> 8 if status & 0x7F == 0 else -(status & 0x7F),
         "WEXITSTATUS": lambda status: status >> 8,
@@ -236,17 +229,8 @@ def enter(os):
         "WTERMSIG": lambda status: status & 0x7F,
         "WNOHANG": 1, "WUNTRACED": 2, "P_WAIT": 0, "P_NOWAIT": 1,
     }  # fmt: skip
-    import posix
-
     for name, value in functions.items():
-        if callable(value) and value.__name__ == "<lambda>":
-            value.__name__ = name
         setattr(os, name, value)
-        setattr(posix, name, value)
     os.DirEntry = DirEntry
     os.supports_follow_symlinks |= {stat, access}
     os.supports_effective_ids |= {access}
-    try:
-        os.chdir(os.environ["PWD"])
-    except OSError:
-        pass  # The folder is gone, as it may be on any machine.

@@ -52,7 +52,9 @@ def _find(program, env, cwd):
     if "/" in program:
         places = [os.path.join(cwd, program)]
     else:
-        places = [os.path.join(cwd, folder, program) for folder in env.get("PATH", os.defpath).split(":")]
+        places = [
+            os.path.join(cwd, folder, program) for folder in env.get("PATH", os.defpath).split(":")
+        ]
     there = [place for place in places if os.path.isfile(place)]
     if any(os.access(place, os.X_OK) for place in there):
         return
@@ -75,7 +77,11 @@ def enter(subprocess):
         ):  # fmt: skip
             if not isinstance(bufsize, int):
                 raise TypeError("bufsize must be an integer")
-            if text is not None and universal_newlines is not None and bool(universal_newlines) != bool(text):
+            if (
+                text is not None
+                and universal_newlines is not None
+                and bool(universal_newlines) != bool(text)
+            ):
                 raise subprocess.SubprocessError(
                     "Cannot disambiguate when both text and universal_newlines are supplied but"
                     " different. Pass one or the other."
@@ -102,7 +108,6 @@ def enter(subprocess):
                 preexec_fn()
             self._words = words
             self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
-            self._streams = {}
             self._timeout = None
 
             def pipe(raw, mode):
@@ -150,9 +155,17 @@ def enter(subprocess):
             words = self._words
             if self._timeout is not None:
                 words = ["timeout", str(self._timeout), *words]
-            code, out, err = spawn(words, self._input(), self._cwd, self._env, self._stderr == STDOUT)
+            code, out, err = spawn(
+                words, self._input(), self._cwd, self._env, self._stderr == STDOUT
+            )
             late = self._timeout is not None and code == 124
-            self.returncode = -9 if late else 128 - code if 128 < code < 160 and self._words[1:2] != ["-c"] else code
+            self.returncode = (
+                -9
+                if late
+                else 128 - code
+                if 128 < code < 160 and self._words[1:2] != ["-c"]
+                else code
+            )
             for number, target, data in ((1, self._stdout, out), (2, self._stderr, err)):
                 if target == PIPE:
                     self._raw[number]._data = data
@@ -207,9 +220,6 @@ def enter(subprocess):
                 self.stdin.close()
             if kind is None:
                 self.wait(self._timeout)
-
-        def __del__(self):
-            pass
 
         universal_newlines = property(lambda self: self.text_mode)
         __class_getitem__ = classmethod(subprocess.types.GenericAlias)

@@ -47,7 +47,7 @@ def _change(threading):
     def advance():
         """Lets those that wait run again; whether one came to its end."""
         tried, waiting[:] = waiting[:], []
-        return any([proceed(thread) for thread in tried])
+        return sum(map(proceed, tried)) > 0
 
     def stand_still():
         if len(running) > 1:
@@ -94,7 +94,9 @@ def _change(threading):
             self._owned = False
 
         def __repr__(self):
-            return f"<{'locked' if self._owned else 'unlocked'} _thread.lock object at {id(self):#x}>"
+            return (
+                f"<{'locked' if self._owned else 'unlocked'} _thread.lock object at {id(self):#x}>"
+            )
 
     def start(self):
         if not self._initialized:

@@ -8,7 +8,10 @@ struct_group = namedtuple("struct_group", "gr_name gr_passwd gr_gid gr_mem")
 def getgrall():
     with open("/etc/group") as file:
         rows = [line.rstrip("\n").split(":") for line in file if line.count(":") == 3]
-    return [struct_group(*row[:2], int(row[2]), [one for one in row[3].split(",") if one]) for row in rows]
+    return [
+        struct_group(*row[:2], int(row[2]), [one for one in row[3].split(",") if one])
+        for row in rows
+    ]
 
 
 def getgrnam(name):

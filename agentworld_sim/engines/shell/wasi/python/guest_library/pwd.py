@@ -2,7 +2,9 @@
 
 from collections import namedtuple
 
-struct_passwd = namedtuple("struct_passwd", "pw_name pw_passwd pw_uid pw_gid pw_gecos pw_dir pw_shell")
+struct_passwd = namedtuple(
+    "struct_passwd", "pw_name pw_passwd pw_uid pw_gid pw_gecos pw_dir pw_shell"
+)
 
 
 def getpwall():
