@@ -12,13 +12,7 @@ ln() {
 }
 curl() { case "$*" in *astral.sh/uv*) ;; *) command curl "$@" ;; esac }
 wget() { case "$*" in *astral.sh/uv*) ;; *) command wget "$@" ;; esac }
-pip() {
-  case " $* " in
-    *" ."*|*" -e "*|*" /"*) command pip "$@" ;;
-    " install "*) ;;
-    *) command pip "$@" ;;
-  esac
-}
+pip() { case " $* " in *" ."*|*" -e "*|*" /"*) command pip "$@" ;; esac }
 pip3() { pip "$@"; }
 uvx() {
   while [ $# -gt 0 ]; do
