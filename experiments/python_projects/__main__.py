@@ -31,12 +31,11 @@ PROJECTS = {
     "inflection": "test_inflection.py",
     "iniconfig": "testing",
     "itsdangerous": "tests",
-    "jmespath": "tests",
     "more-itertools": "tests",
     "packaging": "tests",
     "parse": "tests",
     "pluggy": "testing",
-    "python-slugify": "test.py",
+    "python-slugify": "tests",
     "tabulate": "test",
     "toolz": "toolz",
 }
@@ -45,7 +44,6 @@ PROJECTS = {
 NEEDED = {
     "humanize": ("freezegun",),
     "itsdangerous": ("freezegun",),
-    "jmespath": ("hypothesis",),
     "packaging": ("hypothesis", "pretend"),
 }
 """What the tests need beside pytest."""
@@ -130,7 +128,7 @@ def main() -> None:
     parser.add_argument("--host", required=True, help="a Python 3.12 of this host")
     parser.add_argument("--only", nargs="*", default=list(PROJECTS), help="some of the projects")
     chosen = parser.parse_args()
-    results = {}
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for project in chosen.only:
         needed = ["pytest", project, *NEEDED.get(project, ())]
         add = [sys.executable, "-m", "agentworld_sim.cli", "machine", "packages", "add"]
@@ -153,9 +151,8 @@ def main() -> None:
             "host_seconds": round(host_s, 1),
             "outside, in the world": apart,
         }
-        print(json.dumps(results[project], indent=1))
-    if len(chosen.only) == len(PROJECTS):
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+        print(project, results[project]["equal"], "of", results[project]["tests"])
     tests, equal = (sum(one[key] for one in results.values()) for key in ("tests", "equal"))
     print(f"{equal} of {tests} tests: {equal / tests:.2%}")
 

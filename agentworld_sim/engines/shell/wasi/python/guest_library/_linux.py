@@ -5,7 +5,7 @@ import os
 import sys
 
 import _frozen_importlib_external
-from _frozen_importlib import ModuleSpec
+from _frozen_importlib import ModuleSpec, module_from_spec
 from _frozen_importlib_external import PathFinder
 
 CHANGES = {
@@ -97,3 +97,10 @@ if sys.prefix == sys.base_prefix and not sys.flags.isolated:
             import site
 
             site.addsitedir(folder)
+
+if (given := os.environ.get("PYTHONPATH")) and not sys.flags.ignore_environment:
+    # The user's own, which this one stands before: pip makes one for the builds of packages.
+    own = PathFinder.find_spec("sitecustomize", given.split(":"))
+    if own is not None:
+        sys.modules["sitecustomize"] = module_from_spec(own)
+        own.loader.exec_module(sys.modules["sitecustomize"])
