@@ -33,10 +33,11 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@echo "installing (about a minute, once) …"
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,mcp,postgres,pytest]' --group dev
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,machine,mcp,postgres,pytest]' --group dev
 	@touch $@
 
-demo: $(READY) ## a scripted agent fixes a failing test in a simulated machine
+demo: $(READY) ## a scripted agent mends a Python package in a simulated machine
+	@$(BIN)/agentworld machine packages add pytest > $(VENV)/packages.log
 	@$(BIN)/agentworld demo
 
 test: $(READY) ## the tests of every day, on two processes

@@ -24,7 +24,7 @@ from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.world_history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text, withheld_values
 from agentworld_sim.toolkits import bind_to, unknown_to
-from agentworld_sim.types.files import Blobs, FileTree
+from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
@@ -72,15 +72,7 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
 
     clock_us = scenario.clock_us
     tree = base_tree(scenario.to_machine(), clock_us, blobs)
-    added = scenario.initial_tree(blobs)
-    entries = {
-        path: entry
-        for path, entry in added.items()
-        # A directory that is only there to hold something keeps the base image's mode and owner.
-        if not (entry.kind == "directory" and path in tree)
-    }
-    if entries:
-        tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
+    tree = tree.with_entries(scenario.initial_tree(blobs), directory_mtime_us=clock_us)
     declared = [one for control in scenario.controls for one in control.to_data()]
     values: dict[str, Any] = {DECLARED: declared} if declared else {}
     values |= _internet(scenario)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.runtime.world_history import off_loop, turn_without_controls
+from agentworld_sim.ports.stores import NewBlobs
+from agentworld_sim.runtime.world_history import off_loop, turn_before_judging
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
@@ -54,7 +55,8 @@ class GoalResult:
 async def check_goals(world: World, *, at: WorldRef | None = None) -> list[GoalResult]:
     """Checks every goal of the world's scenario at a point of its history; here by default.
 
-    Commands run in a fork that is thrown away, each in a fresh shell: checking changes nothing.
+    Commands run in a fork that is thrown away, each in a fresh shell: checking changes nothing, and files that
+    only a goal has are never in the world itself.
     """
     return [await _check(world, goal, at or world.ref) for goal in world.scenario.goals]
 
@@ -341,9 +343,10 @@ async def _command_problem(world: World, goal: CommandGoal, at: WorldRef) -> str
     # Controls strike what an agent does, not what it is judged by.
     fork = await world.fork(at=at, controls=())
     try:
-        state = await fork.state()
-        if turn := turn_without_controls(fork.ref, state):
-            await fork._commit(turn, state.after(turn.change))  # pyright: ignore[reportPrivateUsage]  it answers no call
+        state, blobs = await fork.state(), NewBlobs(world.store.blobs)
+        hidden = world.scenario.tree_over(state.files, goal.files, blobs) if goal.files else None
+        if turn := turn_before_judging(fork.ref, state, hidden):
+            await fork._commit(turn, state.after(turn.change), blobs)  # pyright: ignore[reportPrivateUsage]  it answers no call
         fork.add_tools([_RUN])
         turn = await fork.step(ToolCall(_RUN.name, {"command": goal.command}))
     finally:

@@ -562,14 +562,14 @@ class World:
             self._head = turn.ref
         return turn
 
-    async def _commit(self, turn: Turn, after: WorldState, *, moves: bool = False) -> Turn | None:
+    async def _commit(
+        self, turn: Turn, after: WorldState, blobs: NewBlobs | None = None, *, moves: bool = False
+    ) -> Turn | None:
         """Stores a turn that answers no call; gives it. `None` if it must move the head and does not."""
-        store = self._store
-        if not await commit_turn(store, self.id, turn, after, must_move_head=moves):
+        if not await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=moves):
             return None
         self._history.keep(turn.ref, after)
-        if self._head in turn.parents:
-            self._head = turn.ref
+        self._head = turn.ref if self._head in turn.parents else self._head
         return turn
 
     async def _point(self, at: WorldRef | None) -> WorldRef:

@@ -361,7 +361,7 @@ class RecordedImaginer:
         )
         imagined = ImaginedValue(
             question.load(answer),
-            "replayed" if replayed else "imagined",
+            "replayed" if replayed else given.provenance if given else "imagined",
             given.exchanges if given else (),
         )
         if given is None or not session.records:

@@ -34,7 +34,7 @@ COMMANDS = {
 SUMMARIES = {
     "bench": "Measure how right a world model's answers are, without a judge.",
     "controls": "List faults that a world enforces, and propose some for an agent.",
-    "demo": "Watch an agent fix a failing test in a machine that does not exist.",
+    "demo": "Watch an agent mend a Python package in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
     "evidence": "Measure an endpoint into one file: the doctor, the ladder, every answer.",
     "fiction": "Build fictional worlds, and questions about them with their proofs.",
@@ -129,7 +129,7 @@ def cli() -> None:
 
     \b
     Try:
-      agentworld demo                          a scripted agent fixes a failing test
+      agentworld demo                          a scripted agent mends a Python package
       agentworld shell                         a shell in a simulated machine
       agentworld shell -c 'uname -a; ls -la'   like bash -c, and nothing here is touched
       agentworld shell --from . --world mine   your folder as a world that is kept

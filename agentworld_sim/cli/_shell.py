@@ -54,6 +54,13 @@ class _LikeBash(click.Command):
 @click.command(cls=_LikeBash, context_settings={"ignore_unknown_options": True})
 @click.option("-c", "command", metavar="COMMAND", help="Run this, as `bash -c` would, and exit.")
 @world_options
+@click.option(
+    "--native-python",
+    "native",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Let this virtual environment of yours answer python3, locked in, on the world's files (Linux).",
+)
 @model_options
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def shell(
@@ -62,6 +69,7 @@ def shell(
     scenario: str | None,
     folder: Path | None,
     seed: int | None,
+    native: Path | None,
     arguments: tuple[str, ...],
     model_choice: ModelChoice,
 ) -> None:
@@ -86,7 +94,7 @@ def shell(
         )
     # pydantic would look through every installed package for plugins, and a shell needs none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    opening = named_world(world_id, scenario, folder, seed, model_choice)
+    opening = named_world(world_id, scenario, folder, seed, model_choice, native)
     code = asyncio.run(_shell(command, opening, arguments))
     sys.exit(code)
 

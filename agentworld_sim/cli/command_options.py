@@ -16,6 +16,7 @@ from agentworld_sim.errors import UnknownWorldError, UsageError
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.ports import WorldImaginer
     from agentworld_sim.store import WorldStore
     from agentworld_sim.world import World
 
@@ -78,20 +79,29 @@ async def named_world(
     folder: Path | None,
     seed: int | None,
     model_choice: ModelChoice,
+    native: Path | None = None,
 ) -> World:
-    """The world that `world_options` describe: reopened if it exists, else made.
+    """The world that `world_options` describe: reopened if it exists, else made. With `native`, a virtual
+    environment of this host answers `python3`.
 
     Raises:
         UsageError: the options contradict each other, or describe a beginning for a world that has
             begun already.
     """
-    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.scenario import RoutesSpec, Scenario, empty_scenario
     from agentworld_sim.store import MemoryStore, open_store
     from agentworld_sim.world import World
 
     if scenario and folder:
         raise UsageError("--scenario and --from both say how to begin. Give one of them.")
-    model = model_choice.find()
+    model: WorldImaginer | None = model_choice.find()
+    routes = RoutesSpec()
+    if native:
+        from agentworld_sim.engines.shell.native_python import ROUTES, NativePython
+
+        if model:
+            raise UsageError("--native-python and a language world model cannot both answer yet.")
+        model, routes = NativePython(native), RoutesSpec(commands=ROUTES)
     store: WorldStore = open_store() if world_id else MemoryStore()
     if world_id and _exists(store, world_id):
         given = "--scenario" if scenario else "--from" if folder else "--seed"
@@ -106,6 +116,8 @@ async def named_world(
         chosen = Scenario.load(scenario)
     elif folder:
         chosen = Scenario.from_directory(folder, domains=("terminal", "swe"))
+    if native:
+        chosen = (chosen or empty_scenario()).model_copy(update={"routes": routes})
     return await World.create(chosen, id=world_id, store=store, seed=seed, model=model)
 
 

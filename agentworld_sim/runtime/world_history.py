@@ -19,6 +19,7 @@ from agentworld_sim.ports.blocking import ALLOWED, BRIEF_BYTES, BRIEF_ENTRIES
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
+from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall
@@ -169,11 +170,15 @@ def turn_with_seed(head: WorldRef, before: WorldState, seed: int) -> Turn:
     return _turn_without_call(head, change, {"seed": seed})
 
 
-def turn_without_controls(head: WorldRef, before: WorldState) -> Turn | None:
-    """The turn after which no declared control and no condition holds any more; `None` where none does."""
+def turn_before_judging(
+    head: WorldRef, before: WorldState, files: FileTree | None = None
+) -> Turn | None:
+    """The turn after which no declared control and no condition holds any more, and the files are these; `None`
+    where that changes nothing."""
     hindering = [key for key in before.values if key == DECLARED or key.startswith(CONDITIONS)]
-    change = StateChange(clock_us=before.clock_us, values=dict.fromkeys(hindering))
-    return _turn_without_call(head, change, {}) if hindering else None
+    new = {} if files is None else before.files.changes_to(files)
+    change = StateChange(clock_us=before.clock_us, values=dict.fromkeys(hindering), files=new)
+    return _turn_without_call(head, change, {}) if hindering or new else None
 
 
 def turn_with_controls(

@@ -42,7 +42,6 @@ from ._scenario import (
     restored_scenario as restored_scenario,
     scenario_schema as scenario_schema,
     scenario_tools as scenario_tools,
-    shipped_scenarios as shipped_scenarios,
     stored_text as stored_text,
 )
 from ._sections import (
@@ -56,6 +55,7 @@ from ._sections import (
     UserSpec as UserSpec,
     control_schema as control_schema,
 )
+from ._sources import shipped_scenarios as shipped_scenarios
 from .site_tasks import (
     NearMiss as NearMiss,
     SiteTask as SiteTask,

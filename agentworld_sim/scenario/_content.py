@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
@@ -30,6 +31,7 @@ from agentworld_sim.scenario._types import (
     RelativePath,
     Slug,
     Strict,
+    mismatch,
 )
 from agentworld_sim.scenario.tables import TableName
 
@@ -126,6 +128,15 @@ FileSpec = Annotated[
 ]
 
 
+def _whole(spec: FileSpec) -> FileSpec:
+    if isinstance(spec, CopiedFile):
+        raise mismatch("a file with its content: a goal is kept beside the world, without a folder")
+    return spec
+
+
+HiddenFile = Annotated[FileSpec, AfterValidator(_whole)]
+
+
 def _require_one(goal: Strict, *conditions: str) -> None:
     given = [name for name in conditions if getattr(goal, name) is not None]
     if len(given) != 1:
@@ -170,6 +181,9 @@ class CommandGoal(Strict):
     """A part of what it prints."""
     stdout_equals: str | None = None
     """All of what it prints."""
+    files: Mapping[AbsolutePath, HiddenFile] = Field(default_factory=dict[str, FileSpec])
+    """Files that are there while it runs, such as the tests that judge, and that no agent sees. A `directory` among
+    them begins empty."""
 
 
 Fields = Annotated[Mapping[str, JsonValue], Field(min_length=1)]

@@ -25,9 +25,8 @@ from pydantic import (
 from agentworld_sim.controls import Control, SelectiveControl
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
-from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
-from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._content import Directory, FileSpec, Goal
 from agentworld_sim.scenario._internet import Address, FictionSpec, PageSpec
 from agentworld_sim.scenario._sections import (
     AnswerSpec,
@@ -39,6 +38,8 @@ from agentworld_sim.scenario._sections import (
     ToolEntry,
     ToolObject,
 )
+from agentworld_sim.scenario._sources import find_scenario, sibling_hint
+from agentworld_sim.scenario._task_folder import TASK_FILES, task_fields
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
     TreeSource,
@@ -71,47 +72,6 @@ if TYPE_CHECKING:
     from agentworld_sim.engines.shell.machine import Machine
     from agentworld_sim.ingest.folders import IngestResult
     from agentworld_sim.ports import PromptContext
-
-FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
-
-
-def _scenario_folder(module: object) -> Path:
-    folder = getattr(module, "SCENARIOS", None)
-    if not isinstance(folder, Path) or not folder.is_dir():
-        raise TypeError(f"SCENARIOS is {folder!r}, not the Path of a directory")
-    return folder
-
-
-scenario_folders = Registry[Path](
-    "agentworld.scenarios", what="collection of scenarios", builtin=dict, read=_scenario_folder
-)
-"""The folders of scenarios that packages ship."""
-
-
-def shipped_scenarios() -> dict[str, Path]:
-    """The scenario files of all installed packages, by name.
-
-    Raises:
-        UsageError: a package's entry point does not work, or two packages use one name.
-    """
-    found: dict[str, Path] = {}
-    for package in scenario_folders.names():
-        for name, path in _scenarios_in(scenario_folders.get(package)):
-            first = found.setdefault(name, path)
-            if first.resolve() != path.resolve():
-                raise ScenarioError(
-                    f"two installed packages ship a scenario named {name!r}: {first} and {path}. "
-                    "Uninstall one of them, or load the file by its path."
-                )
-    return dict(sorted(found.items()))
-
-
-def _scenarios_in(directory: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(directory.iterdir()):
-        if path.suffix == ".yaml" and path.is_file():
-            yield path.stem, path
-        elif (path / "scenario.yaml").is_file():
-            yield path.name, path / "scenario.yaml"
 
 
 def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:
@@ -191,14 +151,17 @@ class Scenario(Strict):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a scenario file, a folder that has a `scenario.yaml`, or a shipped scenario.
+        """Read a scenario file, a folder that has a `scenario.yaml`, a shipped scenario, or the folder of a
+        Harbor task (`task.toml`) or a Terminal-Bench task (`task.yaml`).
 
         Raises:
             ScenarioError: there is none, or it is invalid.
         """
         from agentworld_sim.scenario._document import MAX_BYTES, source_text
 
-        file = _find(path)
+        file = find_scenario(path)
+        if file.name in TASK_FILES:
+            return cls._of_fields(task_fields(file.parent), str(file), file, file.parent)
         try:
             with open(file, "rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
@@ -267,7 +230,7 @@ class Scenario(Strict):
         folder = Path(directory)
         if not folder.is_dir():
             raise ScenarioError(
-                f"{str(folder)!r} is not a folder.{_sibling(folder)} Name the folder whose files "
+                f"{str(folder)!r} is not a folder.{sibling_hint(folder)} Name the folder whose files "
                 "the world should have."
             )
         fields = {
@@ -277,11 +240,14 @@ class Scenario(Strict):
             "machine": {"workdir": workdir},
             "files_from": ".",
         }
+        return cls._of_fields(fields, "from_directory", folder, folder)
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], maker: str, source: Path, base: Path) -> Self:
         try:
-            scenario = cls.model_validate(fields)
+            return cls.model_validate(fields)._with_place(str(source), base)
         except ValidationError as error:
-            raise _problems_without_file("from_directory", error, cls) from error
-        return scenario._with_place(str(folder), folder)
+            raise _problems_without_file(maker, error, cls) from error
 
     @property
     def source(self) -> str:
@@ -318,6 +284,17 @@ class Scenario(Strict):
             ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
         """
         return self._tree_source().build(blobs)
+
+    def tree_over(self, tree: FileTree, files: Mapping[str, FileSpec], blobs: Blobs) -> FileTree:
+        """A tree with more files, written as those of a scenario. A directory among them begins empty.
+
+        Raises:
+            ScenarioError: as `initial_tree`.
+        """
+        emptied = tuple(f"{path}/" for path, one in files.items() if isinstance(one, Directory))
+        kept = {path: entry for path, entry in tree.items() if not path.startswith(emptied)}
+        added = replace(self._tree_source(), files=files, files_from=None).build(blobs)
+        return FileTree(kept).with_entries(added, directory_mtime_us=self.clock_us)
 
     def _tree_source(self) -> TreeSource:
         place, files = (self._source, self._base_dir, self.clock_us), (self.files, self.files_from)
@@ -510,38 +487,6 @@ def scenario_schema() -> dict[str, Any]:
     """
     schema = Scenario.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-
-
-def _find(path: str | os.PathLike[str]) -> Path:
-    file = Path(path)
-    if file.is_dir():
-        for name in FILE_NAMES:
-            if (file / name).is_file():
-                return file / name
-    elif file.is_file():
-        return file
-    shipped = shipped_scenarios()
-    if isinstance(path, str) and path in shipped:
-        return shipped[path]
-    listed = f"Shipped scenarios: {', '.join(shipped) or 'none'}."
-    if file.is_dir():
-        raise ScenarioError(
-            f"the folder {str(file)!r} has no scenario.yaml. To make a world of its files, use "
-            f"Scenario.from_directory. {listed}"
-        )
-    if file.exists():
-        raise ScenarioError(f"{str(file)!r} is not a regular file. {listed}")
-    hint = nearest(str(path), shipped) or _sibling(file)
-    raise ScenarioError(f"there is no scenario {str(path)!r}.{hint} {listed}")
-
-
-def _sibling(path: Path) -> str:
-    try:
-        names = os.listdir(path.parent)
-    except OSError:
-        return f" The folder {str(path.parent)!r} does not exist either."
-    hint = nearest(path.name, names)
-    return hint and f"{hint[:-1]} in {str(path.parent)!r}?"
 
 
 def _slug(name: str) -> str:

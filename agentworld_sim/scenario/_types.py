@@ -6,7 +6,7 @@ import ast
 import binascii
 import inspect
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -21,6 +21,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    PlainSerializer,
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -220,6 +221,7 @@ LinkTarget = Annotated[
 Mode = Annotated[
     int,
     BeforeValidator(_mode),
+    PlainSerializer(lambda mode: f"{mode:04o}", when_used="json-unless-none"),
     WithJsonSchema({"type": "string", "pattern": "^(0o?)?[0-7]{3,4}$"}),
 ]
 Instant = Annotated[
@@ -230,6 +232,7 @@ Instant = Annotated[
 Base64 = Annotated[
     bytes,
     BeforeValidator(_base64),
+    PlainSerializer(lambda data: b64encode(data).decode(), when_used="json"),
     WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
 ]
 Regex = Annotated[

@@ -144,6 +144,20 @@ class FileTree(Mapping[str, FileEntry]):
                 entries[path] = entry
         return FileTree(entries)
 
+    def with_entries(
+        self, added: Mapping[str, FileEntry], *, directory_mtime_us: int = 0
+    ) -> FileTree:
+        """A tree with more entries and their parents. A directory that is there already stays as it is.
+
+        Raises:
+            ValueError: as `from_entries`.
+        """
+        new = {p: one for p, one in added.items() if one.kind != "directory" or p not in self}
+        if not new:
+            return self
+        entries = {**self._entries, **new}
+        return self.from_entries(entries.items(), directory_mtime_us=directory_mtime_us)
+
     def changes_to(self, other: FileTree) -> dict[str, FileEntry | None]:
         """What `with_changes` needs to make this tree equal to `other`; paths in byte order."""
         mine, theirs = self._entries, other._entries

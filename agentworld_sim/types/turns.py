@@ -20,7 +20,7 @@ from agentworld_sim.types.refs import WorldRef, hash_ref
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall
 
-Provenance = Literal["computed", "imagined", "replayed", "real", "enforced"]
+Provenance = Literal["computed", "imagined", "native", "replayed", "real", "enforced"]
 """Where an observation came from. On every record, never shown to the agent."""
 
 

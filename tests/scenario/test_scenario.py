@@ -393,9 +393,9 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_two_scenarios_are_shipped_and_valid() -> None:
+def test_shipped_scenarios_are_valid() -> None:
     shipped = shipped_scenarios()
-    assert {"failing-test", "nginx-logs"} <= set(shipped)
+    assert {"failing-test", "nginx-logs", "package-bug"} <= set(shipped)
     for name, path in shipped.items():
         scenario = Scenario.load(name)
         assert (scenario.name, scenario.source) == (name, str(path))

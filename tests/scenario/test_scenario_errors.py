@@ -45,7 +45,7 @@ ONE_LINE = [
     (
         "goals: [{command: a, exit: 1}]",
         ("3:22: goals[0].exit: unknown key. Did you mean 'exit_code'? "
-        "Known keys: command, exit_code, stdout_contains, stdout_equals."),
+        "Known keys: command, exit_code, files, stdout_contains, stdout_equals."),
     ),
     (
         "limits: {file: 1}",

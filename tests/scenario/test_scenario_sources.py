@@ -11,7 +11,7 @@ import pytest
 
 from agentworld_sim import registry
 from agentworld_sim.errors import ScenarioError, UsageError
-from agentworld_sim.scenario import Scenario, _document, _scenario  # pyright: ignore[reportPrivateUsage]  its limits and folders
+from agentworld_sim.scenario import Scenario, _document, _sources  # pyright: ignore[reportPrivateUsage]  its limits and folders
 from agentworld_sim.types.files import MemoryBlobs
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
@@ -164,20 +164,20 @@ def test_files_over_the_limits_are_refused(limits: str, expected: str) -> None:
 
 
 def entry_points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
-    group = _scenario.scenario_folders.group
+    group = _sources.scenario_folders.group
     points = EntryPoints([EntryPoint(f"p{n}", value, group) for n, value in enumerate(values)])
 
     def group_points(_: str) -> EntryPoints:
         return points
 
     monkeypatch.setattr(registry, "_entry_points", group_points)
-    monkeypatch.setattr(_scenario.scenario_folders, "_loaded", {})
+    monkeypatch.setattr(_sources.scenario_folders, "_loaded", {})
 
 
 def test_a_package_whose_scenarios_do_not_import_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points(monkeypatch, "no_such_module_of_ours")
     with pytest.raises(UsageError) as caught:
-        _scenario.shipped_scenarios()
+        _sources.shipped_scenarios()
     assert str(caught.value) == (
         "the collection of scenarios 'p0' of the package 'no_such_module_of_ours' cannot be used"
         " (ModuleNotFoundError: No module named 'no_such_module_of_ours'). Repair or uninstall that"
@@ -188,7 +188,7 @@ def test_a_package_whose_scenarios_do_not_import_is_named(monkeypatch: pytest.Mo
 def test_a_package_without_a_scenario_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points(monkeypatch, "string")
     with pytest.raises(UsageError, match=r"SCENARIOS is None, not the Path of a directory"):
-        _scenario.shipped_scenarios()
+        _sources.shipped_scenarios()
 
 
 def test_two_packages_cannot_ship_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_two_packages_cannot_ship_one_name(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     entry_points(monkeypatch, "aworlds", "bworlds")
     with pytest.raises(ScenarioError) as caught:
-        _scenario.shipped_scenarios()
+        _sources.shipped_scenarios()
     assert str(caught.value) == (
         f"two installed packages ship a scenario named 'same': {tmp_path}/aworlds/same.yaml and "
         f"{tmp_path}/bworlds/same.yaml. Uninstall one of them, or load the file by its path."

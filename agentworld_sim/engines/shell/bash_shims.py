@@ -18,7 +18,12 @@ from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell.bash_texts import unfaithful
-from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, MISSING
+from agentworld_sim.engines.shell.programs import (
+    COMMAND_NAMES,
+    DATA,
+    MISSING,
+    PACKAGE_OF_COMMAND,
+)
 from agentworld_sim.regex import lazy_compile
 
 TEXT = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -247,7 +252,9 @@ def _follow_for_ever(found: re.Match[str]) -> str:
     return f"bash -c '{shown}; exec sleep infinity'" if "'" not in shown else found[0]
 
 
-_NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
+# Programs of the extra `machine` are real, and say themselves which they are.
+_OURS = [name for name in COMMAND_NAMES if not PACKAGE_OF_COMMAND[name].needs]
+_NAMES = "|".join(re.escape(name) for name in (*_OURS, "bash", "sh") if name != "[")
 
 _HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|\bcmp\s|\btee\s|\b(?:md5|b2|sha\d+)sum\s"

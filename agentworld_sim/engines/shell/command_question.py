@@ -21,7 +21,7 @@ from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.ports import ImaginedValue, Part, Prompt, QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
 from agentworld_sim.schema.validate import schema_problem
-from agentworld_sim.types.files import MemoryBlobs, blob_id, content_sum, normal_path
+from agentworld_sim.types.files import FileTree, MemoryBlobs, blob_id, content_sum, normal_path
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.turns import Action, Turn
 
@@ -84,6 +84,10 @@ class CommandQuestion:
     and the other commands imagined before that may have changed what no file tells."""
     files_sum: int = 0
     """Hash of all files: `content_sum`."""
+    tree: FileTree = field(default_factory=lambda: FileTree({}), repr=False)
+    """All files where it is asked."""
+    contents: MemoryBlobs = field(default_factory=MemoryBlobs, repr=False)
+    """What of them was written in the same turn."""
     validate: Validate
     """Says whether an answer can be carried out."""
     earlier: tuple[tuple[tuple[str, ...], CommandAnswer], ...] = ()
@@ -231,26 +235,32 @@ MOST_FILES = 200_000
 MOST_LISTED = 500
 """Lines of the listing."""
 
+_READ = """\
+package.json tsconfig.json: npm npx node nodejs yarn pnpm bun tsc ts-node tsx jest vitest mocha eslint prettier \
+webpack vite rollup esbuild next nuxt nodemon playwright cypress
+pyproject.toml requirements.txt setup.py setup.cfg: python python3 pip pip3 pytest uv poetry pdm tox nox ruff mypy \
+pyright black
+Cargo.toml: cargo rustc clippy-driver
+go.mod: go gofmt golangci-lint gopls
+pom.xml: mvn
+build.gradle build.gradle.kts settings.gradle: gradle
+build.sbt: sbt
+CMakeLists.txt: cmake ctest
+meson.build: meson ninja
+Dockerfile docker-compose.yml docker-compose.yaml compose.yaml: docker docker-compose podman
+main.tf: terraform tofu
+Chart.yaml values.yaml: helm
+kustomization.yaml: kubectl kustomize
+ansible.cfg: ansible ansible-playbook
+Gemfile: bundle bundler rake rails rspec
+composer.json: composer artisan phpunit
+mix.exs: mix
+.git/HEAD .git/config .gitignore: git gh"""
+
 MANIFESTS: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(
-        ("npm", "npx", "node", "yarn", "pnpm", "bun", "tsc", "jest", "vitest", "eslint"),
-        ("package.json", "tsconfig.json"),
-    ),
-    **dict.fromkeys(
-        ("python", "python3", "pip", "pip3", "pytest", "uv", "poetry", "tox", "ruff", "mypy"),
-        ("pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"),
-    ),
-    **dict.fromkeys(("cargo", "rustc"), ("Cargo.toml",)),
-    "go": ("go.mod",),
-    "mvn": ("pom.xml",),
-    "gradle": ("build.gradle", "build.gradle.kts"),
-    "cmake": ("CMakeLists.txt",),
-    "docker": ("Dockerfile", "docker-compose.yml", "compose.yaml"),
-    "docker-compose": ("docker-compose.yml", "compose.yaml"),
-    "terraform": ("main.tf",),
-    "bundle": ("Gemfile",),
-    "composer": ("composer.json",),
-    "git": (".git/HEAD", ".git/config", ".gitignore"),
+    name: names.split()
+    for names, _, programs in (line.partition(":") for line in _READ.splitlines())
+    for name in programs.split()
 }
 """Files in the working directory that a command reads without being told to."""
 
@@ -267,7 +277,8 @@ def question_of(
     *,
     script: str,
     digest: str,
-    files_sum: int,
+    tree: FileTree,
+    contents: MemoryBlobs,
     validate: Validate,
 ) -> CommandQuestion:
     """All that an imaginer is told."""
@@ -284,7 +295,9 @@ def question_of(
         listing=_listing(call),
         script=script,
         digest=digest,
-        files_sum=files_sum,
+        files_sum=content_sum(tree),
+        tree=tree,
+        contents=contents,
         validate=validate,
     )
 

@@ -6,6 +6,7 @@ turn, and only a plan that went through touches the files. So it is all of a com
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -28,11 +29,28 @@ class FileOperation:
     """Of `move`: the new path."""
     mode: int | None = None
     """Permission bits; needed for `chmod`."""
+    base64: bool = False
+    """Whether `content` is written so, for bytes that are no text."""
+
+    @classmethod
+    def writing(cls, path: str, data: bytes) -> FileOperation:
+        """The one that writes these bytes."""
+        try:
+            return cls(kind="write", path=path, content=data.decode())
+        except UnicodeDecodeError:
+            return cls(kind="write", path=path, content=b64encode(data).decode(), base64=True)
+
+    @property
+    def data(self) -> bytes:
+        """What `write` and `append` write."""
+        return b64decode(self.content) if self.base64 else self.content.encode()
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {"kind": self.kind, "path": self.path}
         if self.kind in ("write", "append"):
             value["content"] = self.content
+        if self.base64:
+            value["base64"] = True
         if self.target:
             value["target"] = self.target
         if self.mode is not None:
@@ -155,7 +173,7 @@ class Plan:
         if held is not None and held.kind != "file":
             raise Impossible(f"{place} is a {held.kind}, not a file")
         self._make_parents(place)
-        size = len(operation.content.encode())
+        size = len(operation.data)
         if operation.kind == "append" and held is not None:
             size += held.size
         if size > self._limits.file_bytes:
@@ -309,7 +327,7 @@ def carry_out(steps: tuple[Step, ...], files: LiveFiles) -> None:
 
 def _write(operation: FileOperation, place: str, files: LiveFiles) -> None:
     files.mkdir(parent_of(place), parents=True)
-    data, mode = operation.content.encode(), operation.mode
+    data, mode = operation.data, operation.mode
     if files.exists(place):
         # Writing anew would give the file a new file's mode.
         mode = files.stat(place).mode if mode is None else mode

@@ -414,15 +414,17 @@ class LiveFiles:
         """The files as they were at the last `collect` or `materialise`."""
         return self._tree
 
-    def pending(self, *, suspicious: bool) -> dict[str, FileEntry | None]:
-        """What `collect` would find, without times and without storing anything."""
+    def pending(
+        self, *, suspicious: bool, blobs: Blobs | None = None
+    ) -> dict[str, FileEntry | None]:
+        """What `collect` would find, without times; contents are stored only where `blobs` are given."""
         stamps, touched, gone = self._compare_stamps(suspicious=suspicious)
         found: dict[str, FileEntry | None] = dict.fromkeys(gone)
         for path in touched:
             kind, _, mode, _, created = stamps[path]
             if kind == "file" and self.mask.used and path not in self._stamps:
                 mode = self.mask.mode_of(path, mode, created)
-            found[path] = self._entry(path, kind, mode, 0, None)
+            found[path] = self._entry(path, kind, mode, 0, blobs)
         return found
 
     def _compare_stamps(self, *, suspicious: bool) -> tuple[dict[str, Stamp], list[str], list[str]]:

@@ -34,7 +34,7 @@ from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import Route, ToolCall, ToolSpec
-from agentworld_sim.types.turns import Observation
+from agentworld_sim.types.turns import Observation, Provenance
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.web.requests import Internet
@@ -196,8 +196,8 @@ class ShellEngineSession:
         self._closed = False
         self._past_known = False
         self._memory: dict[str, Any] = {}
-        self._replayed = False
-        """Whether commands are answered from a recording."""
+        self._provenance: Provenance = "imagined"
+        """Where the last answer to a command came from."""
 
     async def answer(self, context: StepContext) -> Answer:
         call, tool = context.call, context.tool
@@ -234,7 +234,7 @@ class ShellEngineSession:
         self._unknown, self._blobs = unknown, blobs
         self._kept, self._unread = {}, state.sessions
         # What was learned and asked belongs to the branch that it came from.
-        self._past_known, self._memory, self._replayed = False, {}, False
+        self._past_known, self._memory, self._provenance = False, {}, "imagined"
         return True
 
     def close(self) -> None:
@@ -290,7 +290,7 @@ class ShellEngineSession:
                 )
                 imagined = await self._engine.imagine(question, context)
                 exchanges += imagined.exchanges
-                self._replayed = imagined.provenance == "replayed"
+                self._provenance = imagined.provenance
                 _require_usable(outcome.question, imagined.value)
                 unknown.give(outcome, imagined.value)
         raise EngineFailure(
@@ -391,8 +391,7 @@ class ShellEngineSession:
         unknown.end_turn()
         if not inner:
             return answer
-        provenance = "replayed" if self._replayed else "imagined"
-        observation = replace(answer.observation, provenance=provenance)
+        observation = replace(answer.observation, provenance=self._provenance)
         return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
     async def _require_up(self, unknown: UnknownCommands, context: StepContext) -> None:
@@ -416,7 +415,8 @@ class ShellEngineSession:
         history = await context.history()
         unknown.remember(history)
         past = [turn.observation.provenance for turn in history if turn.inner]
-        self._replayed = self._replayed or "replayed" in past[-1:]
+        if past and past[-1] in ("native", "replayed"):
+            self._provenance = past[-1]
         return bool(past)
 
 

@@ -51,7 +51,7 @@ from agentworld_sim.engines.shell.programs import (
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession, texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
-from agentworld_sim.types.files import content_sum, normal_path
+from agentworld_sim.types.files import MemoryBlobs, content_sum, normal_path
 from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer, Turn
 
@@ -389,7 +389,9 @@ class UnknownCommands:
         key = (*named, self.turn.seen[named])
         self.turn.seen[named] += 1
         if key not in self.turn.given:
-            tree = files.tree.with_changes(files.pending(suspicious=suspicious))
+            contents = MemoryBlobs()
+            pending = files.pending(suspicious=suspicious, blobs=contents)
+            tree = files.tree.with_changes(pending)
             digest = digest_of(argv, call, content_sum(tree, 0o7777), self._others(named))
             if digest not in self._pure:
                 plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
@@ -399,7 +401,8 @@ class UnknownCommands:
                     files,
                     script=script,
                     digest=digest,
-                    files_sum=content_sum(tree),
+                    tree=tree,
+                    contents=contents,
                     validate=partial(_problem, plan),
                 )
                 raise UnansweredQuestion(key, question)

@@ -1,1 +1,1 @@
-"""`agentworld demo`: an ordinary agent fixes a failing test in a simulated machine."""
+"""`agentworld demo`: an ordinary agent mends a Python package in a simulated machine."""

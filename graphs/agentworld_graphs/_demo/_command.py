@@ -21,18 +21,20 @@ from agentworld_sim.extras import require
 )
 @click.option("--keep", is_flag=True, help="Keep the world in your store, to look into it later.")
 def demo(agent_model: str | None, keep: bool) -> None:
-    """Watch an agent fix a failing test in a machine that does not exist.
+    """Watch an agent mend a Python package in a machine that does not exist.
 
-    A LangGraph agent with ordinary LangChain tools works in the shipped scenario 'failing-test'. Then
+    A LangGraph agent with ordinary LangChain tools works in the shipped scenario 'package-bug', where Python and
+    pytest are real. Then
     a real MCP client reaches the same world. At the end: what changed there, and proof that nothing
     changed here. No model, key or network is needed.
     """
     require("langgraph", extra="graphs")
     require("mcp", extra="mcp")
+    require("wasmtime", extra="machine")
     with tempfile.TemporaryDirectory(prefix="agentworld-demo-") as name:
         if not keep:
             # The shim runs as a process of its own and finds the world by the environment.
-            os.environ["AGENTWORLD_HOME"] = name
+            os.environ["AGENTWORLD_STORE"] = f"{name}/worlds.sqlite"
         from agentworld_graphs._demo._demo_run import run_demo
 
         sys.exit(asyncio.run(run_demo(agent_model)))

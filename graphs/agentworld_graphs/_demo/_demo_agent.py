@@ -1,5 +1,5 @@
 """The agent of the demo and of the ready graphs: its tools, written as anybody would write them, its model, and
-what it says where it follows a script, in the scenario 'failing-test'."""
+what it says where it follows a script, in the scenarios 'package-bug' and 'failing-test'."""
 
 from __future__ import annotations
 
@@ -80,6 +80,49 @@ def _call(id: str, name: str, **arguments: Any) -> dict[str, Any]:
 
 def _bash(id: str, command: str) -> dict[str, Any]:
     return _call(id, "bash", command=command)
+
+
+HOURS = "/srv/app/src/openhours/hours.py"
+_WRAP = """python3 - <<'EOF'
+import sys; sys.path.insert(0, "src")
+from openhours import parse
+from openhours.hours import WEEK
+evening = parse("Sun 17:00-02:00").spans[0]
+print("from", evening.start, "to", evening.end, "in a week of", WEEK)
+EOF"""
+
+
+def package_script() -> list[AIMessage]:
+    """Mends the Python package. What it says does not depend on what the tools answer."""
+    return [
+        _message(
+            "First the tests.", _bash("1", "cd /srv/app && python3 -m pytest -q | tail -n 13")
+        ),
+        _message(
+            "Both are about Monday after midnight, when Sunday's evening goes on.",
+            _call("2", "read_file", file_path=HOURS),
+        ),
+        _message("How far does Sunday's evening reach?", _bash("3", _WRAP)),
+        _message(
+            "Past the end of the week, and Monday counts from 0 again. I count from the span's start, around the week.",
+            _call(
+                "4-1",
+                "edit_file",
+                file_path=HOURS,
+                old_string="self.start <= moment < self.end",
+                new_string="(moment - self.start) % WEEK < self.length",
+            ),
+            _call(
+                "4-2",
+                "edit_file",
+                file_path=HOURS,
+                old_string="max((span.end - moment for span",
+                new_string="max((span.length - (moment - span.start) % WEEK for span",
+            ),
+        ),
+        _message("And once more.", _bash("5", "python3 -m pytest -q")),
+        _message("All 17 tests pass: an evening may go past the end of the week."),
+    ]
 
 
 _CSV = "/srv/app/src/csv.sh"

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from rich.console import Console
 from rich.panel import Panel
@@ -22,8 +23,8 @@ from agentworld_graphs import ScriptedChatModel, simulate_graph
 from agentworld_graphs._demo._demo_agent import (
     TOOLS,
     chat_model,
-    fix_script,
     make_agent,
+    package_script,
     real_calls,
 )
 from agentworld_graphs._thread_refs import marks_of
@@ -36,6 +37,7 @@ from mcp import Client, StdioServerParameters
 COLOURS = {
     "computed": "green",
     "imagined": "magenta",
+    "native": "blue",
     "replayed": "cyan",
     "real": "red",
     "enforced": "yellow",
@@ -125,11 +127,12 @@ async def run_demo(agent_model: str | None) -> int:
     here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")
     before = fingerprint(here), fingerprint(there)
     trace = Trace(Console(highlight=False))
-    scenario = Scenario.load("failing-test")
+    scenario = Scenario.load("package-bug")
+    speaks = chat_model(agent_model) if agent_model else ScriptedChatModel(script=package_script())
     async with await World.create(scenario, store=open_store()) as world:
         trace.begin(scenario.instruction, agent_model or "scripted", world.id)
         trace.section("a LangGraph agent with its own tools")
-        await _run_agent(world, agent_model, trace)
+        await _run_agent(world, speaks, trace)
         trace.section("the same world, reached by an MCP client")
         await _reach_by_mcp(world.id, trace)
         trace.section("what changed in the world")
@@ -144,9 +147,8 @@ async def run_demo(agent_model: str | None) -> int:
     return 0 if same and not real_calls and all(result.met for result in results) else 1
 
 
-async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
-    speaks = chat_model(model) if model else ScriptedChatModel(script=fix_script())
-    agent = make_agent(speaks, TOOLS)
+async def _run_agent(world: World, model: BaseChatModel, trace: Trace) -> None:
+    agent = make_agent(model, TOOLS)
     # The one line that differs from an agent with real tools.
     graph: Any = simulate_graph(agent, world)
     question = {"messages": [("user", world.scenario.instruction)]}
@@ -166,7 +168,9 @@ async def _reach_by_mcp(world_id: str, trace: Trace) -> None:
     async with Client(server) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         trace.call("tools/list", {"command": ", ".join(names)})
-        arguments = {"command": "cd /srv/app && make test 2>&1 | tail -n 1 && ls -l src"}
+        arguments = {
+            "command": "cd /srv/app && python3 -m pytest -q | tail -n 1 && ls -l src/openhours"
+        }
         trace.call("bash", arguments)
         result = await client.call_tool("bash", arguments)
         text = "".join(getattr(part, "text", "") for part in result.content)
