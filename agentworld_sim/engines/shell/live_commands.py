@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import groupby
@@ -11,7 +12,7 @@ from typing import Any
 
 from bashkit import CommandContext, CommandStatus
 
-from agentworld_sim.engines.shell._command import CommandResult
+from agentworld_sim.engines.shell._command import CommandResult, Endless
 from agentworld_sim.engines.shell.stack_guard import start_deep
 
 LiveCommand = Callable[[CommandContext], Awaitable[CommandStatus]]
@@ -115,7 +116,7 @@ def live_program(
             try:
                 outcome.append(callback(context, streams))
                 streams.flush()
-            except BrokenPipeError:
+            except (BrokenPipeError, Endless):
                 outcome.append(CommandResult(exit_code=BROKEN_PIPE))
             finally:
                 streams.asked.put(None)
@@ -124,6 +125,9 @@ def live_program(
         while (what := streams.asked.get()) is not None:
             try:
                 streams.done.put(await what(context))
+            except CancelledError:
+                # The script is being stopped, and the turn has its own end.
+                streams.done.put(Endless())
             except BaseException as failure:  # noqa: BLE001 -- raised in the program
                 streams.done.put(failure)
         return await _write_result(context, outcome.pop())
