@@ -34,14 +34,20 @@ def main() -> None:
                 kept *= right ** (calls["commands"] * COMMANDS_IN_A_SESSION / calls["sessions"])
             seen.add(kind)
             more = zip(step["commands"], last["commands"], strict=True)
-            commands = [now + right * (new - old) for now, (new, old) in zip(commands, more, strict=True)]
+            commands = [
+                now + right * (new - old) for now, (new, old) in zip(commands, more, strict=True)
+            ]
             gained = zip(step["sessions"], before["sessions"], strict=True)
             sessions = [old + kept * (new - old) for new, old in gained]
         cells = [
             f"{a:.1f} / {b:.1f} ({c:.1f} / {d:.1f})"
-            for a, b, c, d in zip(commands, sessions, step["commands"], step["sessions"], strict=True)
+            for a, b, c, d in zip(
+                commands, sessions, step["commands"], step["sessions"], strict=True
+            )
         ]
-        print(f"| {step['step'] if step is before else '+ ' + step['step']} | {' | '.join(cells)} |")
+        print(
+            f"| {step['step'] if step is before else '+ ' + step['step']} | {' | '.join(cells)} |"
+        )
         last = step
 
 

@@ -23,7 +23,9 @@ from agentworld_sim.store.home import open_store
 from tests.cli.in_process import run_command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-COMMANDS = "controls demo doctor machine mcp prompt proxy serve shell train version web world".split()
+COMMANDS = (
+    "controls demo doctor machine mcp prompt proxy serve shell train version web world".split()
+)
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 
 

@@ -280,7 +280,11 @@ async def test_a_control_that_answers_for_a_site_is_a_service_that_fails(tmp_pat
         assert (reply.status, reply.body) == (503, b"Out of order.")
 
 
-PAGE: dict[str, Any] = {"status": 200, "url": "http://paper.test/", "html": "<title>Paper</title><p>Rain."}
+PAGE: dict[str, Any] = {
+    "status": 200,
+    "url": "http://paper.test/",
+    "html": "<title>Paper</title><p>Rain.",
+}
 
 
 async def test_a_page_that_no_site_has_is_imagined_once_where_there_is_a_model(

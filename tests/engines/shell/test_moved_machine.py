@@ -25,7 +25,7 @@ SCRIPTS = (
     "trap 'echo bye' EXIT; trap 'echo no' ERR; set -- a b c; false",
     "exec 5> /tmp/log; echo x >&5; echo y > /dev/left; sleep 3 & wait; echo $! $$",
     "touch -d 2001-01-01 /etc/hosts; cp -p /etc/hosts /etc/issue; pushd / ; hash ls",
-    "printf '\\377' > raw; git init; echo $RANDOM $SRANDOM; complete -W 'a b' ls",
+    "printf '\\377' > raw; echo $RANDOM $SRANDOM; complete -W 'a b' ls",
     "cat /etc/hostname | grep deb && ls -la / > listing",
 )
 PROBE = (

@@ -63,7 +63,7 @@ def create(
         names = os.listdir(SHARED) if os.path.isdir(SHARED) else ()
         shared = [name for name in sorted(names) if name == "pip" or name.startswith("pip-")]
         if not shared:
-            print(NO_PIP.format(python), end="")
+            sys.stdout.write(NO_PIP.format(python))
             sys.exit(1)
         # Its thousand files can be shared: nobody changes them.
         links |= {f"lib/python3.12/site-packages/{name}": f"{SHARED}/{name}" for name in shared}
@@ -100,5 +100,5 @@ if __name__ == "__main__":
     try:
         main()
     except (OSError, ValueError) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
