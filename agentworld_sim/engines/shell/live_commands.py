@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -103,8 +104,30 @@ def _write(number: int, data: bytes, context: CommandContext) -> Awaitable[None]
     return (context.stdout if number == 1 else context.stderr).write(data)
 
 
+class ProgramCount:
+    """How many programs run on threads of their own. A script that is stopped does not wait for them."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until none runs; whether that is so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._running, seconds)
+
+
 def live_program(
-    callback: Callable[[CommandContext, LiveStreams], CommandResult],
+    callback: Callable[[CommandContext, LiveStreams], CommandResult], programs: ProgramCount
 ) -> LiveCommand:
     """A live command that may wait for its input: for scripts that bashkit runs on an event loop."""
 
@@ -113,13 +136,14 @@ def live_program(
         outcome: list[CommandResult] = []
 
         def run() -> None:
-            try:
-                outcome.append(callback(context, streams))
-                streams.flush()
-            except (BrokenPipeError, Endless):
-                outcome.append(CommandResult(exit_code=BROKEN_PIPE))
-            finally:
-                streams.asked.put(None)
+            with programs:
+                try:
+                    outcome.append(callback(context, streams))
+                    streams.flush()
+                except (BrokenPipeError, Endless):
+                    outcome.append(CommandResult(exit_code=BROKEN_PIPE))
+                finally:
+                    streams.asked.put(None)
 
         start_deep(run)
         while (what := streams.asked.get()) is not None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import fsdecode
 from random import Random
 from typing import Any, TypeVar
 from weakref import ref
@@ -53,6 +54,7 @@ from agentworld_sim.engines.shell.image import VolatileFiles, package_mounts, sy
 from agentworld_sim.engines.shell.live_commands import (
     LiveCommand,
     LiveStreams,
+    ProgramCount,
     live_command,
     live_program,
 )
@@ -116,6 +118,7 @@ class LiveMachine:
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)
         self._natives: dict[str, Bash] = {}
+        self._programs = ProgramCount()
         self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
             name: self._weakly(type(self)._call, name, command)
             for name, command in commands.items()
@@ -183,7 +186,7 @@ class LiveMachine:
         if not self._chained:
             for name in READERS & own:
                 answer = self._weakly(type(self)._answer, name, self._commands[name])
-                live[name] = live_program(answer)
+                live[name] = live_program(answer, self._programs)
         self._natives.clear()
         self._bash = self._new_bash(self._callbacks, live)
         kind = (self.machine, self.limits, frozenset(self._callbacks))
@@ -433,11 +436,7 @@ class LiveMachine:
         text = stdin
         if text is None:
             call = self._call_of(name, context, streams)
-            text = (
-                call.stdin
-                if streams is None
-                else call.read_stdin().decode("utf-8", "surrogateescape")
-            )
+            text = call.stdin if streams is None else fsdecode(call.read_stdin())
         script = f"cd {quote_word(context.cwd)} && {self._exports(context.env)}"
         script += " ".join(map(quote_word, words))
         if program is not None or bare in RUNS_OTHERS:

@@ -17,7 +17,13 @@ from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
 from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
-from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS, READERS, plain_commands
+from agentworld_sim.engines.shell.commands import (
+    IN_ORDER,
+    PROGRAMS,
+    READERS,
+    plain_commands,
+    prepare_programs,
+)
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_machine import (
@@ -30,7 +36,7 @@ from agentworld_sim.engines.shell.live_machine import (
 )
 from agentworld_sim.engines.shell.programs import missing_on
 from agentworld_sim.engines.shell.script_analysis import chains, file_effects, is_simple
-from agentworld_sim.engines.shell.script_execution import Execution, ScriptResult
+from agentworld_sim.engines.shell.script_execution import STUCK_S, Execution, ScriptResult
 from agentworld_sim.engines.shell.session import (
     NOTES,
     Commit,
@@ -363,6 +369,7 @@ class LiveShell(LiveMachine):
         self, full: str, script: str, timeout_us: int | None
     ) -> tuple[ScriptResult, tuple[tuple[str, str], ...]]:
         """Runs `full`, which holds `script`; also what it wrote, piece by piece."""
+        prepare_programs(script)
         clock = self.files.clock
         running = self._running = Execution(
             self._bash,
@@ -380,6 +387,9 @@ class LiveShell(LiveMachine):
                 raise
             done = ScriptResult("", "", 1)
         finally:
+            # What they fail of counts for this script, and they have its clock.
+            if not self._programs.wait(STUCK_S):
+                self._reusable = False
             clock.deadline_us = None
             if running.stopped:
                 self._clear_cancel()

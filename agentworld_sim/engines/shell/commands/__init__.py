@@ -5,6 +5,7 @@ Each module holds the commands of one kind, as functions of their names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -86,6 +87,15 @@ _INSTALLED = {name: place for name, place in PROGRAMS.items() if name in PACKAGE
 COMMANDS: Mapping[str, Command] = {
     name: late_command(*place) for name, place in {**FUNCTIONS, **_INSTALLED}.items()
 }
+
+
+def prepare_programs(script: str) -> None:
+    """Compiles what `script` calls, where that was never done: it takes seconds, which are not the script's."""
+    if "python3" in COMMANDS and re.search("py|pip", script):
+        python = import_module("..wasi.python.python_program", __name__)
+        with python.interpreter().lend():
+            pass
+
 
 _CLIENTS: Mapping[str, Command] = {name: late_command(name, name) for name in CLIENT_NAMES}
 
