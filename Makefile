@@ -1,4 +1,4 @@
-# Every target sets up what it needs inside the clone. Nothing outside it is touched.
+# Every target sets up what it needs inside the clone. Outside it, only the user's cache folder of `agentworld` is written.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -89,7 +89,8 @@ test-web: $(READY) $(WEB_CLIENTS)/.ready ## curl, Python, search packages, MCP s
 	$(BIN)/pytest tests/web_clients $(PYTEST_ARGS)
 
 test-machine: $(READY) ## programs of the simulated machine: Python, packages, git and what they do at limits
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[machine]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[machine,native]'
+	@$(BIN)/agentworld machine packages add pytest > $(VENV)/packages.log
 	$(BIN)/pytest tests/machine $(PYTEST_ARGS)
 
 $(WEB_CLIENTS)/.ready: tests/web_clients/constraints.txt tests/web_clients/package.json $(BROWSER)/.ready
