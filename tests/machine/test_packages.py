@@ -152,13 +152,11 @@ async def test_a_damaged_archive_is_built_again_and_a_missing_wheel_is_told(
 
     world = await make()
     machine = world.scenario.machine
-    (path,) = {
-        package_layer.layer_path(machine.packages, machine.pinned_wheels),
-    }
+    path = package_layer.layer_path(machine.packages, machine.pinned_wheels)
     path.write_bytes(path.read_bytes()[:-100])
-    package_layer._whole.clear()
+    package_layer._whole.clear()  # pyright: ignore[reportPrivateUsage]
     await make()
-    assert package_layer.layer_path(machine.packages, machine.pinned_wheels).stat().st_size > 100
+    assert path.stat().st_size > 100
     monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"agentworld machine packages add .*pytest=="):
         package_layer.pinned_packages(machine.packages, pins=machine.pinned_wheels)

@@ -74,7 +74,8 @@ def record() -> None:
     for name, commands in SESSIONS.items():
         with tempfile.TemporaryDirectory() as folder:
             real = RealMachine(Path(folder))
-            found[name] = [(command, *real(command)) for command in commands]
+            answers = [(command, real(command)) for command in commands]
+            found[name] = [(command, out, err, code) for command, (out, err, code) in answers]
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 
 
