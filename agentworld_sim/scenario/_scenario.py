@@ -38,8 +38,7 @@ from agentworld_sim.scenario._sections import (
     ToolEntry,
     ToolObject,
 )
-from agentworld_sim.scenario._sources import find_scenario, sibling_hint
-from agentworld_sim.scenario._task_folder import TASK_FILES, task_fields
+from agentworld_sim.scenario._sources import TASK_FILES, find_scenario, sibling_hint
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
     TreeSource,
@@ -161,6 +160,8 @@ class Scenario(Strict):
 
         file = find_scenario(path)
         if file.name in TASK_FILES:
+            from agentworld_sim.scenario._task_folder import task_fields
+
             return cls._of_fields(task_fields(file.parent), str(file), file, file.parent)
         try:
             with open(file, "rb") as stream:

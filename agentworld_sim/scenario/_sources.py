@@ -8,9 +8,11 @@ from pathlib import Path
 
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.registry import Registry
-from agentworld_sim.scenario._task_folder import TASK_FILES
 
 FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
+
+TASK_FILES = ("task.toml", "task.yaml")
+"""What makes a folder a task for a container."""
 
 
 def _scenario_folder(module: object) -> Path:

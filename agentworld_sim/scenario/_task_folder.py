@@ -25,9 +25,8 @@ from agentworld_sim.scenario._dockerfile import (
     read_dockerfile,
     with_variables,
 )
+from agentworld_sim.scenario._sources import TASK_FILES
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, normal_path
-
-TASK_FILES = ("task.toml", "task.yaml")
 
 JUDGE = """\
 bash {script}
