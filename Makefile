@@ -88,7 +88,7 @@ $(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.tx
 test-web: $(READY) $(WEB_CLIENTS)/.ready ## curl, Python, search packages, MCP servers and Chromium through `agentworld web` (needs node)
 	$(BIN)/pytest tests/web_clients $(PYTEST_ARGS)
 
-test-machine: $(READY) ## programs of the simulated machine: Python, packages, git and what they do at limits
+test-machine: $(READY) ## programs of the simulated machine: Python, packages and what they do at limits
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[machine,native]'
 	@$(BIN)/agentworld machine packages add pytest > $(VENV)/packages.log
 	$(BIN)/pytest tests/machine $(PYTEST_ARGS)

@@ -15,7 +15,7 @@ _HEAD = """# Programs that are imagined
 
 What the machine cannot compute is not found, as on a machine without it; with a language world model it is
 imagined, on the same files. This page is written by `python -m tests.docs.imagined_page`; a test holds it to
-the code. Python, git and others of this list are computed where the extra `machine` is installed.
+the code. Python and its packages are computed where the extra `machine` is installed.
 
 ## Their share
 
