@@ -43,7 +43,11 @@ def demo(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(
     not list(cache_home().glob("wheels/pytest-*.whl")), reason="make demo gets the wheels of pytest"
 )
-def test_the_demo_mends_the_package_and_leaves_the_host_as_it_was(tmp_path: Path) -> None:
+def test_the_demo_mends_the_package_and_leaves_the_host_as_it_was(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path_factory.mktemp("home")))
+    subprocess.run([AGENTWORLD, "machine", "packages", "add", "pytest"], check=True)
     (tmp_path / "mine").write_text("mine")
     done = demo(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
