@@ -36,7 +36,7 @@ def masked(answer: Answer, folder: str, home: str = "") -> Answer:
         if home:
             text = text.replace(f"{home}/lib/python3.12", "/usr/lib/python3.12")
             text = text.replace(f"{home}/bin/python3", "/usr/bin/python3")
-        text = re.sub(r" at 0x[0-9a-f]+", " at 0x…", text.replace(folder, "/work"))
+        text = re.sub(r" at 0x[0-9a-f]+", " at 0x…", text.replace(folder, "/srv"))
         text = re.sub(r"in \d+\.\d+s|Thread-\d+ ", "…", text)
         texts.append(_LIBRARY_FRAME.sub("", text))
     return texts[0], texts[1], code
