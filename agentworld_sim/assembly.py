@@ -51,9 +51,14 @@ def with_packages(scenario: Scenario) -> Scenario:
     """The scenario with each wheel of its machine's packages pinned by name and content.
 
     Raises:
-        UsageError: the extra `machine` is missing, or a wheel is missing, broken or of no use to the machine.
+        UsageError: a program that it names or the extra `machine` is not installed, or a wheel is missing, broken or
+            of no use to the machine.
     """
     machine = scenario.machine
+    if machine.programs:
+        from agentworld_sim.engines.shell.commands import programs_of
+
+        programs_of(scenario.to_machine())
     if not machine.packages:
         return scenario
     require("resolvelib", extra="machine")
@@ -139,7 +144,7 @@ def named_model(scenario: Scenario, model: str | None = None) -> WorldModel | No
     return WorldModel.find(url=named, model=name, environment=variables)
 
 
-def engines_and_model(
+async def engines_and_model(
     scenario: Scenario,
     engines: Sequence[Engine] | None,
     model: WorldImaginer | str | Literal[False] | None,
@@ -156,8 +161,10 @@ def engines_and_model(
     stubs = StubEngine({name: one.data() for name, one in scenario.answers.items()})
     stubs = stubs.with_answers(answers or {})
     if engines is None:
-        found = model_for(scenario, model)
-        return [stubs, *default_engines(scenario, found)], found
+        # They read files: prompts, the machine's.
+        found = await asyncio.to_thread(model_for, scenario, model)
+        made = await asyncio.to_thread(default_engines, scenario, found)
+        return [stubs, *made], found
     if model:
         raise UsageError(
             "engines=… and model=… both say what answers. Put `ModelEngine(model.imaginer())`"

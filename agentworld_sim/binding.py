@@ -107,7 +107,6 @@ async def openai_answers(
     """Answers the calls of one message, one after another, with the messages that go back to the model.
 
     Args:
-        bound: The tools.
         calls: `message.tool_calls` of a chat completion; or the items of the type `function_call` of a
             response. Items of other types are left alone.
 

@@ -243,7 +243,6 @@ async def offered_tools(world: World, names: Sequence[str] | None = None) -> dic
     """The tools that an agent is given where the world stands, by name.
 
     Args:
-        world: The world.
         names: Which, where controls offer them; by default all that the world answers.
 
     Raises:
@@ -270,8 +269,6 @@ async def hand_in(world: World, text: str, *, at: WorldRef | None = None) -> Wor
     used it.
 
     Args:
-        world: The world.
-        text: What it said.
         at: Where it stands; the world's head by default.
 
     Returns:

@@ -12,7 +12,6 @@ def require(module: str, *, extra: str) -> ModuleType:
     """Imports `module`, which comes with the extra `extra`.
 
     Args:
-        module: Its dotted name.
         extra: The name in `pip install 'agentworld-sim[EXTRA]'`.
 
     Raises:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.plain_text import shorten
 from agentworld_sim.ports.stores import NewBlobs
 from agentworld_sim.runtime.world_history import off_loop, turn_before_judging
-from agentworld_sim.types.files import normal_path, parent_of
+from agentworld_sim.types.files import is_below, without_links
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["GoalResult", "check_goals"]
 
 _RUN = ToolSpec(name="goal-command", binds_to="shell/run")
-
-MAX_LINKS = 40
-"""Symbolic links followed before a path counts as missing, as in Linux."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,14 +260,10 @@ async def _files_changed(world: World, goal: UnchangedFilesGoal, at: WorldRef) -
         [
             one
             for one in (await world.diff(world.root, at=at)).files
-            if _below(one.path, goal.unchanged)
-            and not any(_below(one.path, path) for path in goal.besides)
+            if is_below(one.path, goal.unchanged)
+            and not any(is_below(one.path, path) for path in goal.besides)
         ]
     ).removeprefix(": ")
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _has(record: Mapping[str, Any] | None, fields: Mapping[str, Any] | None) -> bool:
@@ -325,18 +319,16 @@ async def _file_problem(world: World, goal: FileGoal, at: WorldRef) -> str:
 async def content_at(world: World, path: str, at: WorldRef) -> bytes | None:
     """The bytes at an absolute path, links followed; empty for a directory, `None` for nothing."""
     files = (await world.state(at)).files
-    for _ in range(MAX_LINKS):
-        entry = files.get(path)
-        if entry is None or entry.kind == "directory":
-            return None if entry is None else b""
-        if entry.kind != "symlink":
-            try:
-                return await world.read_file(path, at=at)
-            except UsageError:
-                return b""
-        target = entry.content
-        path = normal_path(target if target.startswith("/") else f"{parent_of(path)}/{target}")
-    return None
+    real = without_links(files, path)
+    entry = files.get(real) if real else None
+    if real is None or entry is None:
+        return None
+    if entry.kind == "directory":
+        return b""
+    try:
+        return await world.read_file(real, at=at)
+    except UsageError:
+        return b""
 
 
 async def _command_problem(world: World, goal: CommandGoal, at: WorldRef) -> str:
@@ -365,4 +357,4 @@ async def _command_problem(world: World, goal: CommandGoal, at: WorldRef) -> str
 
 
 def _short(text: str, width: int = 200) -> str:
-    return repr(text if len(text) <= width else text[: width - 1] + "…")
+    return repr(shorten(text, width))

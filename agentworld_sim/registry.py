@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoints
 
 T = TypeVar("T")
 
@@ -80,9 +80,13 @@ class Registry(Generic[T]):
                 logger.warning("%s", error)
         return found
 
-    def _load(self, name: str) -> T:
+    def packages(self, name: str) -> list[str]:
+        """The packages that add what has this name."""
         points = _entry_points(self.group).select(name=name)
-        packages = sorted({_package(point) for point in points})
+        return sorted({one.dist.name if one.dist else one.value for one in points})
+
+    def _load(self, name: str) -> T:
+        packages = self.packages(name)
         if not packages:
             raise UsageError(self._unknown(name))
         if len(packages) > 1:
@@ -91,7 +95,7 @@ class Registry(Generic[T]):
                 " all but one."
             )
         try:
-            return self._read(next(iter(points)).load())
+            return self._read(next(iter(_entry_points(self.group).select(name=name))).load())
         except Exception as error:
             raise UsageError(
                 f"the {self._what} {name!r} of the package {packages[0]!r} cannot be used"
@@ -114,7 +118,3 @@ def _entry_points(group: str) -> EntryPoints:
     from importlib.metadata import entry_points
 
     return entry_points(group=group)
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else point.value

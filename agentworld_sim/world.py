@@ -148,7 +148,7 @@ class World:
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
         scenario = await asyncio.to_thread(assembly.with_packages, scenario)
-        engines, model = assembly.engines_and_model(scenario, engines, model, answers)
+        engines, model = await assembly.engines_and_model(scenario, engines, model, answers)
         store, world_id = store or MemoryStore(), world_id_or_new(id)
         made = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
         record, state, blobs = made
@@ -203,7 +203,7 @@ class World:
 
         record = await off_loop(store, lambda: store.world(id))
         scenario = restored_scenario(record.scenario)
-        engines, model = assembly.engines_and_model(scenario, engines, model, answers)
+        engines, model = await assembly.engines_and_model(scenario, engines, model, answers)
         world = cls(
             record,
             scenario,
@@ -347,7 +347,6 @@ class World:
         """Answers one call, moves the world on, and gives the turn.
 
         Args:
-            call: The call.
             at: Answer at this point of history instead of where the world stands. If the world
                 stands there, it moves; if not, the turn is a branch, named by the turn's ref.
             origin: Who asks, for `batch_turns`; kept with the turn, and no part of it.

@@ -71,9 +71,5 @@ def _record_changes(table: str, before: Records, after: Records) -> list[RecordC
     return [
         RecordChange(table, key, before.get(key), after.get(key))
         for key in {**before, **after}
-        if _text(before.get(key)) != _text(after.get(key))
+        if canonical_json(before.get(key)) != canonical_json(after.get(key))
     ]
-
-
-def _text(record: Mapping[str, Any] | None) -> str:
-    return canonical_json(record)

@@ -25,6 +25,7 @@ MODULES = (
     "model",
     "answer_parts",
     "fidelity",
+    "bench_rows_wall_time",
 )
 TRAINING = ("masking", "gspo_step", "rollouts")
 """Those that need the environment of `make bench-train`."""

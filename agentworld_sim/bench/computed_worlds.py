@@ -18,18 +18,19 @@ from typing import Any
 import yaml
 
 from agentworld_sim._version import __version__
+from agentworld_sim.bench.rules import AnswerSchemaCheck, obeys
 from agentworld_sim.bench.transitions import (
     RecordedCall,
     RecordedSession,
     Tables,
     TransitionSet,
     changes_between,
+    drawn_by_chance,
     parse_json,
-    scalars_of,
 )
 from agentworld_sim.engines.table import Plan, TableEngine, records_in
 from agentworld_sim.runtime.sync import run_sync
-from agentworld_sim.scenario import Scenario
+from agentworld_sim.scenario import Scenario, declared_controls
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall
@@ -40,7 +41,8 @@ BEGINNINGS = ("usual", "empty", "alone", "many", "alike", "awkward", "long")
 """What sessions begin with: a world's own records, none in its first table, one in each, 150 in the first, some with
 ids that look alike, texts and numbers that are easily misread. The last has more calls."""
 
-CALLS, LONG = 12, 120
+CALLS = 12
+LENGTHS = {"long": 120, "controlled": 40}
 MANY = 150
 MISSES = 0.15
 """Share of the names in calls that name nothing."""
@@ -57,23 +59,36 @@ def record(seed: int = 0) -> TransitionSet:
     Args:
         seed: Of the calls. Equal seeds give equal transitions.
     """
-    return run_sync(_record(seed))
-
-
-async def _record(seed: int) -> TransitionSet:
-    extra = yaml.safe_load(_text("beginnings.yaml"))
+    extra = yaml.safe_load(world_text("beginnings.yaml"))
     found = TransitionSet()
     for name in WORLDS:
-        usual = yaml.safe_load(_text(f"{name}.yaml"))
+        usual = yaml.safe_load(world_text(f"{name}.yaml"))
         for beginning in BEGINNINGS:
             document = copy.deepcopy(usual)
-            _begin(document, beginning, extra[name].get(beginning, ()))
-            session = await _play(document, f"{name} {beginning} {seed}", beginning)
-            found.sessions.append(session)
+            begin_with(document, beginning, extra[name].get(beginning, ()))
+            session = _play(document, f"{name} {beginning} {seed}", beginning)
+            found.sessions.append(run_sync(session))
     return found
 
 
-def _begin(document: dict[str, Any], beginning: str, extra: Any) -> None:
+def record_controlled(seed: int = 0) -> TransitionSet:
+    """Plays worlds under controls, of which a model is told in words.
+
+    A verifier stands at the calls whose answers would break it without the control.
+
+    Args:
+        seed: Of the calls. Equal seeds give equal transitions.
+    """
+    found = TransitionSet()
+    for name, controls in yaml.safe_load(world_text("controls.yaml")).items():
+        for number, control in enumerate(controls, 1):
+            document = yaml.safe_load(world_text(f"{name}.yaml"))
+            task = f"{name} controlled {seed} {number}"
+            found.sessions.append(run_sync(_play(document, task, "controlled", control)))
+    return found
+
+
+def begin_with(document: dict[str, Any], beginning: str, extra: Any) -> None:
     """Gives a scenario the records of a beginning."""
     if "files" in document:
         document["files"] |= extra
@@ -94,21 +109,28 @@ def _begin(document: dict[str, Any], beginning: str, extra: Any) -> None:
     own += extra
 
 
-async def _play(document: Mapping[str, Any], task: str, beginning: str) -> RecordedSession:
+async def _play(
+    document: Mapping[str, Any], task: str, beginning: str, control: Mapping[str, Any] | None = None
+) -> RecordedSession:
     chance, store = random.Random(task), MemoryStore()
     keys = {name: table["key"] for name, table in document.get("tables", {}).items()}
-    texts = json.loads(_text("awkward_texts.json")) if beginning == "awkward" else ()
+    texts = json.loads(world_text("awkward_texts.json")) if beginning == "awkward" else ()
     scenario = Scenario.model_validate(document)
-    async with await World.create(scenario, store=store, model=False) as world:
+    controls = declared_controls([control["control"]]) if control else ()
+    async with await World.create(scenario, store=store, model=False, controls=controls) as world:
         plan = TableEngine(**scenario.table_options()).plan(world.tools.values())
 
         async def tables_of(one: World) -> Tables:
-            return _tables(await one.state(), store, plan, keys)
+            return tables_in(await one.state(), store, plan, keys)
 
+        # Of a server's tools: that a world binds them to its shell is nobody else's business.
+        tools = {
+            name: replace(tool, domain="mcp", binds_to=None) for name, tool in world.tools.items()
+        }
         initial = before = await tables_of(world)
         calls: list[RecordedCall] = []
-        for _ in range(LONG if beginning == "long" else CALLS):
-            call, at = _draw(document["tools"], before, chance, texts), world.ref
+        for _ in range(LENGTHS.get(beginning, CALLS)):
+            call, at = draw_call(document["tools"], before, chance, texts), world.ref
             said = (await world.step(call)).observation
             after = await tables_of(world)
             changes, by_chance = changes_between(before, after), frozenset[str]()
@@ -117,27 +139,39 @@ async def _play(document: Mapping[str, Any], task: str, beginning: str) -> Recor
                 async with await world.fork(at=at, seed=chance.getrandbits(32)) as twin:
                     other = (await twin.step(call)).observation.text
                     there = [parse_json(other), await tables_of(twin)]
-                here = [parse_json(said.text), after]
-                pairs = zip(scalars_of(here), scalars_of(there), strict=True)
-                by_chance = frozenset(str(one) for one, two in pairs if one != two)
+                by_chance = drawn_by_chance([parse_json(said.text), after], there)
+            verifiers: tuple[Mapping[str, Any], ...] = ()
+            if control:
+                verifier = {"check": AnswerSchemaCheck.name, "schema": control["schema"]}
+                async with await world.fork(at=at, controls=()) as twin:
+                    there = (await twin.step(call)).observation
+                tool = tools[call.name]
+                kept, broken = (obeys([verifier], call, tool, one) for one in (said, there))
+                if kept and not broken:
+                    verifiers = (verifier,)
             said = replace(said, structured=None, provenance="real")
             calls.append(
-                RecordedCall(call=call, observation=said, changes=changes, by_chance=by_chance)
+                RecordedCall(
+                    call=call,
+                    observation=said,
+                    changes=changes,
+                    by_chance=by_chance,
+                    verifiers=verifiers,
+                )
             )
             before = after
-        # Of a server's tools: that a world binds them to its shell is nobody else's business.
-        tools = tuple(replace(tool, domain="mcp", binds_to=None) for tool in world.tools.values())
     return RecordedSession(
         source=f"agentworld-sim {__version__}",
         task=task,
-        tools=tools,
+        tools=tuple(tools.values()),
         keys=keys or {"files": "path"},
         initial=initial,
         calls=tuple(calls),
+        instruction=control["instruction"] if control else "",
     )
 
 
-def _tables(state: WorldState, store: MemoryStore, plan: Plan, keys: Mapping[str, str]) -> Tables:
+def tables_in(state: WorldState, store: MemoryStore, plan: Plan, keys: Mapping[str, str]) -> Tables:
     """The records; where there are no tables, the files of `FOLDER` as such."""
     if keys:
         return {
@@ -153,7 +187,7 @@ def _tables(state: WorldState, store: MemoryStore, plan: Plan, keys: Mapping[str
     return {"files": found}
 
 
-def _draw(tools: Any, tables: Tables, chance: random.Random, texts: Any) -> ToolCall:
+def draw_call(tools: Any, tables: Tables, chance: random.Random, texts: Any) -> ToolCall:
     """A call of what the records hold and of what they do not; its texts are of `texts`, if there are any."""
     tool = chance.choice(tools)
     schema = tool["input_schema"]
@@ -195,9 +229,10 @@ def _draw_command(entries: Mapping[str, Mapping[str, Any]], chance: random.Rando
         drawn = {"new": f"{path}/{word.lower()}.txt", "word": word, "number": number, "mode": mode}
         return drawn.get(place[1], path)
 
-    commands = _text("commands.txt").splitlines()
+    commands = world_text("commands.txt").splitlines()
     return re.sub("{(file|folder|new|word|number|mode)}", fill, chance.choice(commands))
 
 
-def _text(name: str) -> str:
+def world_text(name: str) -> str:
+    """A file of the folder `worlds`."""
     return (_DATA / name).read_text("utf-8")

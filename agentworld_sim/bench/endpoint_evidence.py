@@ -17,7 +17,6 @@ from agentworld_sim.bench.curves import coverage, reliability
 from agentworld_sim.bench.ladder import RUNGS, Rung, climb
 from agentworld_sim.bench.run import Row, draw, examples_from, figures_of, read_run, summary_of
 from agentworld_sim.bench.transitions import Side, TransitionSet
-from agentworld_sim.cassette.file import write_file
 from agentworld_sim.errors import ModelUnavailable, UsageError, nearest
 from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.examples import write_examples
@@ -27,6 +26,7 @@ from agentworld_sim.redaction.environment import mask_secrets, process_secrets
 from agentworld_sim.serving.doctor import diagnose
 from agentworld_sim.serving.server_facts import server_facts
 from agentworld_sim.types.json import canonical_json
+from agentworld_sim.whole_file import write_file
 
 FORM = "agentworld evidence 1"
 
@@ -105,7 +105,7 @@ async def collect(
     questions = {one.id: one.truth.to_json() for asked in draws.values() for one in asked}
     total, answers = sum(map(len, draws.values())) * len(rungs), 0
 
-    def count(row: Row) -> None:
+    def count() -> None:
         nonlocal answers
         answers += 1
         on_answers(answers, total)

@@ -1,12 +1,20 @@
-"""What is special about a transition: rare and adversarial states, and how late in its session it comes."""
+"""What is special about a transition: rare and adversarial states, how late in its session it comes, and what sort of
+content its answer has."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
+from agentworld_sim.bench.rules import said_words, words_of
 from agentworld_sim.bench.transitions import Transition, parse_json, scalars_of
+
+DETERMINISTIC, EXISTING, RUNTIME = "deterministic", "pre-existing", "runtime metadata"
+"""Sorts of content."""
+
+LAST = "a task's last call"
 
 MANY = 100
 """Records of a table that has many."""
@@ -41,10 +49,33 @@ def labels_of(transition: Transition) -> list[str]:
         "ids that look alike": any(_has_alike(arguments, records) for records in tables.values()),
         "letters beyond ASCII": not "".join([*texts, str(answer)]).isascii(),
         "texts that mislead": any(map(_MISLEADING.search, texts)),
-        "numbers at their limits": any(_is_high(one) for one in arguments + said),
+        "numbers at their limits": any(
+            isinstance(one, int | float) and abs(one) >= LIMIT for one in arguments + said
+        ),
+        LAST: transition.place == len(transition.session.calls) - 1,
         "state not known": not transition.session.has_state,
     }
+    found[content_of(transition)] = True
     return [name for name, holds in found.items() if holds]
+
+
+def content_of(transition: Transition) -> str:
+    """What an answer's content is, by the part of it that can be known least: `runtime metadata`, which the environment
+    drew by chance; `pre-existing` content of the environment, which nothing before the call has said; or else
+    `deterministic`. Where the state is not known, all that is new is taken to be pre-existing."""
+    truth, session = transition.truth, transition.session
+    words = words_of(truth.observation.text)
+    if truth.by_chance and any(
+        one in truth.observation.text for one in truth.by_chance if len(one) > 1
+    ):
+        return RUNTIME
+    for one in session.calls[: transition.place]:
+        words -= said_words(one)
+    words -= said_words(truth, answer=False)
+    if not session.has_state:
+        return EXISTING if words else DETERMINISTIC
+    held = json.dumps(session.initial, ensure_ascii=False) if words else ""
+    return EXISTING if any(one in held for one in words) else DETERMINISTIC
 
 
 def _has_alike(arguments: Iterable[Any], keys: Iterable[str]) -> bool:
@@ -61,7 +92,3 @@ def _has_alike(arguments: Iterable[Any], keys: Iterable[str]) -> bool:
 
 def _look(key: str) -> str:
     return key.translate(_ALIKE).casefold()
-
-
-def _is_high(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) >= LIMIT

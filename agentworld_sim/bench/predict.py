@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +23,7 @@ from agentworld_sim.engines.table.table_changes import records_view
 from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import WorldUsage, usage_of
-from agentworld_sim.ports import Answer, Imaginer, StepContext
+from agentworld_sim.ports import Answer, Control, Imaginer, Next, StepContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.exchanges import Exchange
@@ -62,9 +61,6 @@ class Row:
     """What the model said to the letter, the replies that were not used too."""
     labels: Sequence[str] = ()
     """What is special about the call; see `labels_of`."""
-
-    def to_line(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Row:
@@ -119,8 +115,9 @@ class SessionPlayer:
                 await recorded.step(one.call)
                 refs.append(recorded.ref)
         asked = ModelEngine(imaginer, records if with_records else None)
+        controls = [TellInstruction(session.instruction)] if session.instruction else []
         async with await World.open(
-            recorded.id, store=store, engines=[asked], model=False
+            recorded.id, store=store, engines=[asked], model=False, controls=controls
         ) as world:
             world.add_tools(session.tools)
             yield cls(session, world, records, refs)
@@ -197,6 +194,21 @@ class SessionPlayer:
             table: {str(record[keys[table]]): record for record in records.values()}
             for table, records in held.items()
         }
+
+
+class TellInstruction(Control):
+    """Tells a model how the environment behaves, and enforces nothing: whether it obeys is what is measured."""
+
+    name = "instruction"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    async def handle(self, step: StepContext, next: Next) -> Answer:
+        return await next(step)
+
+    def describe(self) -> str:
+        return self.text
 
 
 class RecordedTables(TableEngine):

@@ -12,7 +12,6 @@ from agentworld_sim.bench.acceptance import (
     first_wrong,
     kind_of,
     missing_evidence,
-    tool_of,
     unnoticed_mutation,
 )
 from agentworld_sim.bench.predict import operations_of
@@ -67,11 +66,11 @@ async def compile_tools(
 async def _compile(transitions: Sequence[Transition], author: Author) -> Program | str:
     shown = [one for one in transitions if not one.session.held_out]
     held_out = [one for one in transitions if one.session.held_out]
-    if any(tool_of(one) != tool_of(transitions[0]) for one in transitions):
+    if any(one.tool != transitions[0].tool for one in transitions):
         return "its recordings are of several tools of this name"
     if missing := missing_evidence(shown, held_out):
         return missing
-    tool, code = tool_of(transitions[0]), ""
+    tool, code = transitions[0].tool, ""
     # First those that come out differently.
     some = [*{kind_of(one): one for one in reversed(shown)}.values(), *shown]
     about = {"name": tool.name, "description": tool.description, "input": tool.input_schema}

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from agentworld_sim.bench.labels import DETERMINISTIC, EXISTING, LAST, RUNTIME
 from agentworld_sim.bench.predict import Row, SessionPlayer, operations_of, records_of_example
+from agentworld_sim.bench.rules import RULES, read_verifier
+from agentworld_sim.bench.run_file import CALL_RUN, append_lines, begin_lines, read_lines
 from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
-from agentworld_sim.cassette.file import write_file
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import WorldModel
@@ -21,6 +31,8 @@ from agentworld_sim.imagination.examples import Example
 from agentworld_sim.imagination.usage import WorldUsage
 from agentworld_sim.ports import Imaginer
 from agentworld_sim.types.turns import Action
+
+T = TypeVar("T")
 
 RESAMPLES = 2000
 """Of the bootstrap; sessions are drawn, since the calls of one depend on each other."""
@@ -45,14 +57,15 @@ def draw(
     whole_sessions: bool = False,
 ) -> list[Transition]:
     """Transitions of one side; at most so many, drawn by the seed, in their order. With `whole_sessions` all calls
-    of their sessions."""
+    of at most so many of their sessions."""
     found = list(transitions.transitions(side))
+    if whole_sessions:
+        found = [*{one.session.task: one for one in found}.values()]
     if most is not None and most < len(found):
         places = random.Random(seed).sample(range(len(found)), most)
         found = [found[place] for place in sorted(places)]
     if whole_sessions:
-        sessions = {one.session.task: one.session for one in found}
-        found = [one for session in sessions.values() for one in session.transitions()]
+        found = [call for one in found for call in one.session.transitions()]
     return found
 
 
@@ -66,7 +79,8 @@ async def run(
     whole_sessions: bool = False,
     seed: int = 0,
     sessions_at_once: int = 8,
-    on_row: Callable[[Row], None] | None = None,
+    on_row: Callable[[], None] = lambda: None,
+    elsewhere: Callable[[Sequence[Transition]], Awaitable[Sequence[Row]]] | None = None,
 ) -> list[Row]:
     """Has transitions answered and writes what is said, a line each.
 
@@ -81,43 +95,84 @@ async def run(
         seed: Of the worlds, and so of the model's sampling.
         sessions_at_once: How many sessions are played at a time.
         on_row: Told of every new row.
+        elsewhere: Has the calls of one session answered instead, in another process.
 
     Raises:
-        UsageError: the file is of a run with other settings.
+        UsageError: the file is of a run with other settings, or a verifier is not understood.
         ModelUnavailable: the server is down; what was written stays.
     """
+    for verifier in (one for transition in transitions for one in transition.truth.verifiers):
+        read_verifier(verifier)
     about = {"settings": {**settings, "seed": seed}, "with_records": with_records}
     if whole_sessions:
         about["whole_sessions"] = True
-    rows = {row.id: row for row in _begin(output, about)}
+    rows = {row.id: row for row in begin_lines(output, about, Row.from_json)[1]}
     waiting: dict[str, list[Transition]] = {}
     for transition in transitions:
         if transition.id not in rows:
             waiting.setdefault(transition.session.task, []).append(transition)
-    slots = asyncio.Semaphore(sessions_at_once)
-    with output.open("a", encoding="utf-8") as file:
+    with append_lines(output) as write:
+
+        def note(row: Row) -> None:
+            rows[row.id] = row
+            write([row])
+            on_row()
 
         async def play(asked: Sequence[Transition]) -> None:
-            opened = SessionPlayer.open(
-                asked[0].session, imaginer, with_records=with_records, seed=seed
-            )
-            async with slots, opened as player:
-                answers = player.predict_all() if whole_sessions else player.predict_each(asked)
-                async for row in answers:
-                    rows[row.id] = row
-                    file.write(row.to_line())
-                    file.flush()
-                    if on_row is not None:
-                        on_row(row)
+            if elsewhere is not None:
+                for row in await elsewhere(asked):
+                    note(row)
+                return
+            async for row in play_session(
+                asked,
+                imaginer,
+                with_records=with_records,
+                whole_sessions=whole_sessions,
+                seed=seed,
+            ):
+                note(row)
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for asked in waiting.values():
-                    group.create_task(play(asked))
-        except ExceptionGroup as failures:
-            # A server that is down is down for all of them.
-            raise failures.exceptions[0] from None
+        await for_each(waiting.values(), play, sessions_at_once)
     return [rows[transition.id] for transition in transitions]
+
+
+async def for_each(items: Iterable[T], work: Callable[[T], Awaitable[None]], at_once: int) -> None:
+    """Does work for every item. After a failure nothing new is begun, and what is under way is finished: it is paid.
+
+    Raises:
+        Exception: a failure.
+    """
+    waiting = deque(items)
+
+    async def worker() -> None:
+        while waiting:
+            try:
+                await work(waiting.popleft())
+            except BaseException:
+                waiting.clear()
+                raise
+
+    workers = (worker() for _ in range(at_once))
+    for failure in await asyncio.gather(*workers, return_exceptions=True):
+        if failure is not None:
+            raise failure
+
+
+async def play_session(
+    asked: Sequence[Transition],
+    imaginer: Imaginer,
+    *,
+    with_records: bool,
+    whole_sessions: bool,
+    seed: int,
+) -> AsyncGenerator[Row]:
+    """Has calls of one session answered; see `run`."""
+    async with SessionPlayer.open(
+        asked[0].session, imaginer, with_records=with_records, seed=seed
+    ) as player:
+        answers = player.predict_all() if whole_sessions else player.predict_each(asked)
+        async for row in answers:
+            yield row
 
 
 def settings_of(model: WorldModel) -> dict[str, Any]:
@@ -134,36 +189,15 @@ def settings_of(model: WorldModel) -> dict[str, Any]:
     } | {"prompts": model.prompts.version}
 
 
-def _begin(output: Path, about: Mapping[str, Any]) -> list[Row]:
-    """The rows that are there already; the file is begun where there are none."""
-    rows: list[Row] = []
-    if output.exists() and output.stat().st_size:
-        written, rows = read_run(output)
-        old, new = ({**one, **one.get("settings", {})} for one in (written, about))
-        names = sorted({*old, *new} - {"settings"})
-        if differs := [name for name in names if old.get(name) != new.get(name)]:
-            raise UsageError(
-                f"{str(output)!r} holds a run with other settings ({', '.join(differs)})."
-                " Name another --output."
-            )
-    # A last line that a kill has cut off would join the next one.
-    write_file(output, json.dumps(about) + "\n" + "".join(row.to_line() for row in rows))
-    return rows
-
-
 def read_run(path: Path) -> tuple[dict[str, Any], list[Row]]:
     """The settings of a run and its rows. A last line that a kill has cut off is left out.
 
     Raises:
         UsageError: it is no run.
     """
-    head, *lines = path.read_text("utf-8").split("\n")
-    try:
-        rows = [Row.from_json(json.loads(line)) for line in lines[:-1]]
-        # A session that was cut off is asked anew from its first call.
-        return json.loads(head), list({row.id: row for row in rows}.values())
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{str(path)!r} holds no run of the bench: {error}.") from None
+    about, rows = read_lines(path, CALL_RUN, Row.from_json)
+    # A session that was cut off is asked anew from its first call.
+    return about, list({row.id: row for row in rows}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,30 +213,19 @@ class Figure:
         return f"{self.share:.1f} [{self.low:.1f}, {self.high:.1f}] of {self.count}"
 
 
-def figure(rows: Iterable[tuple[str, bool]], seed: int = 0) -> Figure:
+def figure(rows: Iterable[tuple[str, bool]]) -> Figure:
     """The share of rows that hold.
 
     Args:
         rows: Session and whether it holds.
-        seed: Of the bootstrap.
     """
-    by_session: dict[str, list[int]] = {}
-    for session, holds in rows:
-        held = by_session.setdefault(session, [0, 0])
-        held[0] += holds
-        held[1] += 1
-    pairs = list(by_session.values())
+    pairs = by_cluster(rows)
     total = sum(count for _, count in pairs)
     if not total:
         return Figure(0.0, 0.0, 0.0, 0)
-    chance = random.Random(seed)
-    drawn: list[float] = []
-    for _ in range(RESAMPLES):
-        some = chance.choices(pairs, k=len(pairs))
-        drawn.append(100 * sum(held for held, _ in some) / sum(count for _, count in some))
-    drawn.sort()
+    drawn = (100 * held / count for held, count in resample(pairs))
     right = sum(held for held, _ in pairs)
-    low, high = drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40 - 1]
+    low, high = interval(drawn)
     # Sessions that all agree never differ when drawn again: then the exact interval for so many sessions.
     far = 100 * (1 - 0.025 ** (1 / len(pairs)))
     if right == 0:
@@ -210,6 +233,28 @@ def figure(rows: Iterable[tuple[str, bool]], seed: int = 0) -> Figure:
     elif right == total:
         low = 100 - far
     return Figure(100 * right / total, low, high, total)
+
+
+def by_cluster(values: Iterable[tuple[str, float]]) -> list[tuple[float, int]]:
+    """Sum and number of the values of each cluster: a session, a trajectory."""
+    found: dict[str, tuple[float, int]] = {}
+    for name, value in values:
+        total, count = found.get(name, (0, 0))
+        found[name] = (total + value, count + 1)
+    return list(found.values())
+
+
+def resample(clusters: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Sums and numbers of values where clusters are drawn again, `RESAMPLES` times."""
+    chance = random.Random(0)
+    drawn = (chance.choices(clusters, k=len(clusters)) for _ in range(RESAMPLES))
+    return [(sum(total for total, _ in some), sum(count for _, count in some)) for some in drawn]
+
+
+def interval(drawn: Iterable[float]) -> tuple[float, float]:
+    """The middle 95 % of what `RESAMPLES` draws came to."""
+    ordered = sorted(drawn)
+    return ordered[RESAMPLES // 40], ordered[-RESAMPLES // 40 - 1]
 
 
 def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
@@ -223,7 +268,22 @@ def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
     found["state, calls that write"] = figure((row.session, row.score.state) for row in writes)
     for name, low, high in FIELD_COUNTS:
         some = [row for row in writes if low <= row.score.changed <= high]
-        found[f"state, {name}"] = figure((row.session, row.score.state) for row in some)
+        for part in ("value", "state"):
+            found[f"{part}, {name}"] = figure(
+                (row.session, getattr(row.score, part)) for row in some
+            )
+    for rule in RULES:
+        asked = [(row.session, row.score.rules[rule]) for row in rows if rule in row.score.rules]
+        found[f"rule: {rule}"] = figure(asked)
+    # What the authors of such tasks ask for: a state that is as their own backend leaves it.
+    ends = [(row.session, row.score.state) for row in known if LAST in row.labels]
+    found["state, after a task's last call"] = figure(ends)
+    sorts = (DETERMINISTIC, EXISTING, RUNTIME)
+    sorted_rows = [row for row in rows if any(one in row.labels for one in sorts)]
+    found["as its content allows"] = figure(
+        (row.session, row.score.value if DETERMINISTIC in row.labels else row.score.form)
+        for row in sorted_rows
+    )
     # Where nobody knows the state, nothing can be seen to differ from it.
     answered = [row for row in known if not row.refused]
     for name, what in (("silent corruption", "silent"), ("contradictions", "contradicts")):
@@ -315,14 +375,12 @@ def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:
     """Examples for a model's prompts, of transitions that may be learnt from."""
     own = domain("mcp")
     for transition in transitions:
-        truth, session = transition.truth, transition.session
-        tool = next(one for one in session.tools if one.name == truth.call.name)
-        said = own.write(truth.observation)
+        truth, tool = transition.truth, transition.tool
         action: Action = own.action(truth.call, replace(tool, domain="mcp"))
         yield Example(
             name=truth.call.name,
             call=action.text,
-            answer=said,
+            answer=own.write(truth.observation),
             operations=operations_of(transition),
             records=records_of_example(transition, tool),
         )

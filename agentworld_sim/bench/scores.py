@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+from agentworld_sim.bench.rules import rules_of
 from agentworld_sim.bench.transitions import Changes, Tables, Transition, apply, parse_json
 
 _LETTERS = re.compile(r"[a-z]+")
@@ -44,6 +45,8 @@ class Score:
     state_known: bool = True
     contradicts: bool = False
     """The answer shows a record otherwise than its own state holds it: an id does not keep its fields."""
+    rules: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Of the rules that can be asked of this call, whether the answer keeps them; see `rules_of`."""
 
     @property
     def silent(self) -> bool:
@@ -93,6 +96,7 @@ def score(
         changed=transition.fields_changed,
         state_known=transition.session.has_state,
         contradicts=contradicts(given, predicted, transition.session.keys),
+        rules=rules_of(transition, text, is_error),
     )
 
 
@@ -109,11 +113,12 @@ def contradicts(value: Any, tables: Tables, keys: Mapping[str, str]) -> bool:
     if not isinstance(value, dict):
         return False
     fields = cast("dict[str, Any]", value)
+    nested = {name for name, one in fields.items() if isinstance(one, dict | list)}
     alike: list[tuple[int, bool]] = []
     for table, key in keys.items():
         record = tables.get(table, {}).get(str(fields.get(key)))
         if record is not None:
-            shared = [name for name in fields if name in record and _is_scalar(fields[name])]
+            shared = fields.keys() & record.keys() - nested
             alike.append((len(shared), any(fields[name] != record[name] for name in shared)))
     # An object may name records of several tables; it is the one that it has most in common with.
     return max(alike, default=(0, False))[1] or any(
@@ -224,10 +229,6 @@ def _form_of_text(text: str) -> str:
 def _mask(text: str) -> str:
     # A number's length belongs to how an id is written, a word's length does not.
     return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", text)))
-
-
-def _is_scalar(value: Any) -> bool:
-    return not isinstance(value, dict | list)
 
 
 def _equal_numbers(truth: Any, given: Any) -> bool:

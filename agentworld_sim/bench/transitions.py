@@ -13,10 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from agentworld_sim.cassette.file import write_file
+from agentworld_sim.bench.run_file import RECORDINGS, require_kind
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
+from agentworld_sim.whole_file import write_file
 
 Tables = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Table to key to record."""
@@ -46,6 +47,8 @@ class RecordedCall:
     right, as long as it is the same one everywhere."""
     probe: bool = False
     """Whether the call is none of the task's, but one with an argument changed."""
+    verifiers: Sequence[Mapping[str, Any]] = ()
+    """Checks by name, with their arguments: an answer that obeys the session's instruction passes them all."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +58,7 @@ class RecordedCall:
             "by_chance": sorted(self.by_chance),
             "probe": self.probe,
             "changes": self.changes,
+            "verifiers": list(self.verifiers),
         }
 
 
@@ -72,6 +76,8 @@ class RecordedSession:
     calls: tuple[RecordedCall, ...]
     has_state: bool = True
     """Whether it is known what calls changed; if not, their answers alone are scored."""
+    instruction: str = ""
+    """What a model is told of how the environment behaves here."""
 
     @property
     def held_out(self) -> bool:
@@ -107,6 +113,10 @@ class Transition:
         return self.session.calls[self.place]
 
     @property
+    def tool(self) -> ToolSpec:
+        return next(one for one in self.session.tools if one.name == self.truth.call.name)
+
+    @property
     def side(self) -> Side:
         """The same for equal names in every run, so that what was learnt from is never what is asked about."""
         if share(f"tool {self.truth.call.name}") < HELD_OUT_TOOLS:
@@ -116,7 +126,12 @@ class Transition:
     @property
     def fields_changed(self) -> int:
         """Fields of records that the call changed; a record that is new or gone counts with all it has."""
-        return count_changed(self.before, self.truth.changes)
+        count = 0
+        for table, records in self.truth.changes.items():
+            for key, record in records.items():
+                old, new = self.before.get(table, {}).get(key) or {}, record or {}
+                count += sum(old.get(name) != new.get(name) for name in {**old, **new})
+        return count
 
 
 @dataclass(slots=True)
@@ -155,6 +170,7 @@ class TransitionSet:
                 "keys": session.keys,
                 "initial": task,
                 "has_state": session.has_state,
+                "instruction": session.instruction,
                 "turns": [one.to_json() for one in session.calls],
             })  # fmt: skip
         write_file(path, "".join(json.dumps(one) + "\n" for one in lines))
@@ -176,16 +192,6 @@ def apply(tables: dict[str, dict[str, Any]], changes: Changes) -> None:
                 held.pop(key, None)
             else:
                 held[key] = record
-
-
-def count_changed(before: Tables, changes: Changes) -> int:
-    """Fields in which records differ before and after changes."""
-    count = 0
-    for table, records in changes.items():
-        for key, record in records.items():
-            old, new = before.get(table, {}).get(key) or {}, record or {}
-            count += sum(old.get(name) != new.get(name) for name in {**old, **new})
-    return count
 
 
 def changes_between(before: Tables, after: Tables) -> Changes:
@@ -212,6 +218,12 @@ def scalars_of(value: Any) -> Iterator[Any]:
         yield value
 
 
+def drawn_by_chance(here: Any, there: Any) -> frozenset[str]:
+    """The scalars of a JSON value, as texts, that are otherwise in a value that should be the same."""
+    pairs = zip(scalars_of(here), scalars_of(there), strict=False)
+    return frozenset(str(one) for one, other in pairs if one != other)
+
+
 def parse_json(text: str) -> Any:
     """The value of a text that is JSON; any other is its own value, without the line ends after it."""
     try:
@@ -228,7 +240,9 @@ def share(name: str) -> float:
 def _read(path: Path) -> Iterator[RecordedSession]:
     tools: dict[str, list[ToolSpec]] = {}
     states: dict[str, Tables] = {}
-    with path.open(encoding="utf-8") as file:
+    require_kind(path, RECORDINGS)
+    # As bytes: a line that is no text is told with its number.
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 value = cast("dict[str, Any]", json.loads(line))
@@ -240,8 +254,8 @@ def _read(path: Path) -> Iterator[RecordedSession]:
                     yield _session(value, tools, states)
             except (ValueError, KeyError, TypeError) as error:
                 raise UsageError(
-                    f"{path}, line {number}: {type(error).__name__}: {error}. It is no recording of"
-                    " `agentworld bench make`, or it was cut off; make it again."
+                    f"{path}, line {number}: {type(error).__name__}: {error}. The recording was cut off or"
+                    " changed; make it again."
                 ) from None
 
 
@@ -255,6 +269,7 @@ def _session(
         keys=value["keys"],
         initial=states[value["initial"]],
         has_state=value.get("has_state", True),
+        instruction=value.get("instruction", ""),
         calls=tuple(
             RecordedCall(
                 call=ToolCall(turn["name"], turn.get("arguments", {})),
@@ -264,6 +279,7 @@ def _session(
                 changes=turn["changes"],
                 by_chance=frozenset(turn["by_chance"]),
                 probe=turn["probe"],
+                verifiers=tuple(turn.get("verifiers", ())),
             )
             for turn in value["turns"]
         ),

@@ -26,7 +26,6 @@ SHOWN = 3
 """Recorded calls that the message of a miss shows."""
 
 SHOWN_DIFFERENCES = 4
-"""Of one of them."""
 
 _LETTERS = str.maketrans("0123456789abcdef", "zyxwvutsrqponmlk")
 

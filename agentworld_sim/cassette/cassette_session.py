@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from agentworld_sim.cassette._keys import BOOKKEEPING, KeyedQuestion, Keys, StateParts
 from agentworld_sim.cassette._recorded_answers import Answers, Entry, in_order, miss, short_digest
 from agentworld_sim.cassette._yaml import dump
-from agentworld_sim.cassette.file import Cassette, write_file, writing
+from agentworld_sim.cassette.file import Cassette, writing
 from agentworld_sim.errors import AgentworldError, ObservationRejected, UsageError
 from agentworld_sim.ports import (
     ImaginedValue,
@@ -33,6 +33,7 @@ from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation, Turn
+from agentworld_sim.whole_file import write_file
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World

@@ -23,6 +23,7 @@ from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Trajectory, Turn
+from agentworld_sim.whole_file import write_file
 
 T = TypeVar("T")
 
@@ -222,22 +223,6 @@ class Recorder:
             file.write(data)
 
 
-def write_file(path: Path, text: str) -> None:
-    """Writes a file whole: who reads it meanwhile finds what was there before.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    with _readable_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            scratch.write_bytes(text.encode())
-            scratch.replace(path)
-        finally:
-            scratch.unlink(missing_ok=True)
-
-
 def is_cassette(path: Path) -> bool:
     """Whether a file says of itself that it is one of these."""
     try:
@@ -251,7 +236,6 @@ def trim(path: Path, unused: Collection[str]) -> int:
     """Takes answers out of a file.
 
     Args:
-        path: The file.
         unused: The answers, as a `CassetteReport` calls them.
 
     Returns:

@@ -45,7 +45,6 @@ class ReplayEngine:
     ) -> None:
         """
         Args:
-            cassette: What is replayed.
             volatile: Fields whose values differ each time, beside those of the cassette.
             path: Where it lies, for messages.
         """

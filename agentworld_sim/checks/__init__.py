@@ -95,8 +95,6 @@ def judge_all(
     """The verdict of every check that the observation is in the scope of, in order.
 
     Args:
-        checks: The rules.
-        given: What they look at.
         attempt: Which answer of the turn it is, from 1.
     """
     imagined = given.observation.provenance == "imagined"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from agentworld_sim.ports.steps import CheckInput
-from agentworld_sim.types.files import Blobs, FileTree, normal_path
+from agentworld_sim.types.files import MAX_LINKS, Blobs, FileTree, normal_path, without_links
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall
 
@@ -16,7 +16,6 @@ PATH_ARGUMENTS = (
     *("path", "file_path", "filepath", "filePath", "filename", "file_name", "absolute_path"),
     *("file", "target_file", "dir_path", "directory", "directory_path", "dir", "folder", "uri"),
 )
-_LINKS = 40
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -46,7 +45,7 @@ def clean_path(path: str) -> str:
 
 def follow_links(files: FileTree, path: str) -> Iterator[str]:
     """A path, and where its symbolic links lead."""
-    for _ in range(_LINKS):
+    for _ in range(MAX_LINKS):
         yield path
         entry = files.get(path)
         if entry is None or entry.kind != "symlink":
@@ -57,8 +56,7 @@ def follow_links(files: FileTree, path: str) -> Iterator[str]:
 
 def content_at(state: WorldState, blobs: Blobs, path: str) -> bytes | None:
     """What the world's file holds, through symbolic links; `None` when there is no such file."""
-    *_, last = follow_links(state.files, path)
-    entry = state.files.get(last)
+    entry = state.files.get(without_links(state.files, path) or "")
     if entry is None or entry.kind != "file":
         return None
     try:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from agentworld_sim.checks.file_calls import words_of
+from agentworld_sim.plain_text import shorten
 from agentworld_sim.ports.steps import CheckInput
 from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.tools import ToolCall
@@ -259,5 +260,4 @@ def _is_beginning(short: str, long: str) -> bool:
 
 
 def _short(value: Scalar) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return shorten(repr(value), 80)

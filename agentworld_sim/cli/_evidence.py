@@ -9,10 +9,7 @@ from typing import Any
 
 import click
 
-from agentworld_sim.cli._bench import FILE, RECORDED
-
-FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
-COUNT = click.IntRange(min=1)
+from agentworld_sim.cli.command_options import COUNT, EXISTING_FILE, EXISTING_FOLDER, FILE
 
 
 @click.command()
@@ -29,7 +26,7 @@ COUNT = click.IntRange(min=1)
     "--transitions",
     "recordings",
     multiple=True,
-    type=RECORDED,
+    type=EXISTING_FILE,
     metavar="FILE",
     help="A recording of `agentworld bench make`, beside the set that is built in.",
 )
@@ -44,7 +41,9 @@ COUNT = click.IntRange(min=1)
 )
 @click.option("--max-tokens", type=COUNT, help="Most tokens of one reply.")
 @click.option(
-    "--official-prompts", type=FOLDER, help="The released model's templates, for their rung."
+    "--official-prompts",
+    type=EXISTING_FOLDER,
+    help="The released model's templates, for their rung.",
 )
 def evidence(
     url: str,

@@ -18,7 +18,9 @@ from agentworld_sim.cli.command_options import (
     json_option,
     model_options,
 )
+from agentworld_sim.cli.terminal_output import print_table, progress_bar
 from agentworld_sim.errors import UsageError
+from agentworld_sim.whole_file import write_file
 
 if TYPE_CHECKING:
     from agentworld_sim.fiction.model_author import ModelAuthor
@@ -224,16 +226,12 @@ async def _author(
     model_choice: ModelChoice, what: str, total: int | None = None
 ) -> AsyncGenerator[tuple[ModelAuthor, Callable[[], None]]]:
     """A model that writes, and what shows its progress."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from agentworld_sim.fiction.model_author import ModelAuthor
 
     model = model_choice.require()
     try:
-        with Progress(console=Console(stderr=True)) as progress:
-            bar = progress.add_task(what, total=total)
-            yield ModelAuthor(model), lambda: progress.advance(bar)
+        with progress_bar(what, total) as count:
+            yield ModelAuthor(model), count
     finally:
         await model.close()
 
@@ -241,39 +239,26 @@ async def _author(
 def _write_family(file: Path, data: Mapping[str, Any]) -> None:
     import yaml
 
-    part = file.with_suffix(f".{os.getpid()}.part")
-    try:
-        part.write_text(
-            yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120), "utf-8"
-        )
-        part.replace(file)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+    write_file(file, text)
 
 
 def _run(
     worlds: WorldSet, step: Step, options: Mapping[str, Any], jobs: int, as_json: bool
 ) -> None:
-    from rich.console import Console
-    from rich.progress import Progress
-    from rich.table import Table
-
     from agentworld_sim.synthesis.datasheet import problems_of, sums_of
 
-    with Progress(console=Console(stderr=True)) as progress:
-        bar = progress.add_task("worlds", total=len(worlds.recipes))
-        found = worlds.run(step, options, jobs, lambda: progress.advance(bar))
+    with progress_bar("worlds", len(worlds.recipes)) as count:
+        found = worlds.run(step, options, jobs, count)
     sums, problems = sums_of(found), problems_of(found)
     if as_json:
         click.echo(json.dumps({"by_family": sums, "problems": problems}))
     else:
         columns = list(dict.fromkeys(name for line in sums.values() for name in line))
-        table = Table("family", *columns)
-        for family, line in sums.items():
-            table.add_row(family, *(f"{line.get(name, 0):,}" for name in columns))
-        Console().print(table)
+        print_table(
+            ["family", *columns],
+            ([name, *(f"{line.get(one, 0):,}" for one in columns)] for name, line in sums.items()),
+        )
         for problem in problems:
             click.echo(problem, err=True)
     if problems:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,9 +60,14 @@ def add(requirements: tuple[str, ...], folder: Path | None, from_source: bool) -
     from agentworld_sim.engines.shell.wasi.wheels import PYTHON, wheels_in
 
     target = folder or user_wheels()
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the wheels cannot be kept in {target}: {error.strerror}. Name a folder that can be written: --to FOLDER."
+        ) from None
     there = {path.name for path in target.glob("*.whl")}
-    common = ["--quiet", "--disable-pip-version-check"]
+    common = ["--disable-pip-version-check"]
     if from_source:
         with TemporaryDirectory() as place:
             named = [f"--no-binary={name}" for name in requirements]
@@ -87,7 +93,10 @@ def _pip(*arguments: str) -> None:
         command, env={**os.environ, **BUILT_PURE}, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if not line.startswith("WARNING")]
+        # The first that needs what cannot be had; pip then lists all versions that it tried.
+        errors = re.findall(r"^ +(\S+ \S+ depends on .+)", done.stdout, re.MULTILINE)[:1]
+        lines = done.stderr.splitlines()
+        errors = errors or [line for line in lines if not line.startswith("WARNING")]
         raise UsageError(
             f"pip failed: {' '.join(errors).strip() or done.stdout.strip()}\nThe machine takes wheels without machine"
             " code alone. If the compiled parts of one are optional, add it first with --from-source."

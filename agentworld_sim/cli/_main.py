@@ -32,7 +32,7 @@ COMMANDS = {
 """Loaded when called, so that `agentworld version` waits for nothing."""
 
 SUMMARIES = {
-    "bench": "Measure how right a world model's answers are, without a judge.",
+    "bench": "Measure how right a world model's answers are: against environments that are code, or by a judge.",
     "controls": "List faults that a world enforces, and propose some for an agent.",
     "demo": "Watch an agent mend a Python package in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
@@ -74,6 +74,9 @@ class _LazyGroup(click.Group):
         except click.ClickException as error:
             error.show()
             code = error.exit_code
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            click.echo(f"agentworld: {error.filename}: {error.strerror}.", err=True)
+            code = 2
         except (click.exceptions.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except BrokenPipeError:

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim.cli.command_options import removed_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving.options import (
     DEFAULT_MODEL,
     DEFAULT_PORT,
     ENGINES,
-    REQUIREMENTS,
     ServerOptions,
 )
 
@@ -33,11 +31,6 @@ POCKET_EXTRA = ("--dtype", "float32", "--enforce-eager")
 """As it was trained; and compiling takes longer than the model is worth."""
 
 COUNT = click.IntRange(min=1)
-
-INSTALL = (
-    f"Install the server yourself: `python -m venv DIR && DIR/bin/pip install '{REQUIREMENTS['vllm']}'`,"
-    " or the same with `uv venv` and `uv pip install --python DIR`. Then give --environment DIR."
-)
 
 
 @click.command()
@@ -74,15 +67,6 @@ INSTALL = (
     help="The Python environment that has the engine (or AGENTWORLD_SERVE_ENVIRONMENT).",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be run and what is missing.")
-@removed_options(
-    {
-        "--make-environment": INSTALL,
-        "--package": INSTALL,
-        "--timeout": "The start may take as long as it takes; Ctrl-C ends it.",
-        "--force": "A machine without a GPU is only warned of.",
-        "--verbose -v": "The server's log is always shown.",
-    }
-)
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[-- SERVER ARGUMENTS...]")
 def serve(
     environment: Path | None, dry_run: bool, pocket: bool, extra: tuple[str, ...], **server: Any
@@ -196,12 +180,6 @@ NO_URL = (
     metavar="SECONDS",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@removed_options(
-    {
-        "--quick": "The checks that took long are gone too: leave the option out.",
-        "--answers": "One answer is looked at: leave the option out.",
-    }
-)
 def doctor(
     model_url: str | None, model: str | None, max_tokens: int, timeout: float, as_json: bool
 ) -> None:

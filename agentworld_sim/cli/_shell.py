@@ -69,14 +69,18 @@ def shell(
     scenario: str | None,
     folder: Path | None,
     seed: int | None,
+    packages: tuple[str, ...],
     native: Path | None,
     arguments: tuple[str, ...],
     model_choice: ModelChoice,
 ) -> None:
     """A shell in a simulated Debian machine. Nothing on this host is read or changed.
 
-    What the machine cannot compute (git, npm, kubectl, …) is not found, as on a machine without it;
+    What the machine cannot compute (npm, docker, kubectl, …) is not found, as on a machine without it;
     with a language world model (--model-url) it is imagined, on the same files.
+
+    With the extra machine, python3, git, sqlite3 and openssl are real; pip and pytest come with --package,
+    curl and wget with a scenario that has sites.
 
     With -c it stands in for `bash -c`: the same standard output, standard error and exit code, and
     standard input is passed on. ARGUMENTS are $0, $1, … as there.
@@ -84,6 +88,7 @@ def shell(
     \b
       agentworld shell
       agentworld shell --scenario failing-test -c 'make test'
+      agentworld shell --from PROJECT --package pytest -c pytest
       printf 'b\\na\\n' | agentworld shell -c sort
       agentworld shell --world lab -c 'echo hello > note'; agentworld shell --world lab -c 'cat note'
     """
@@ -94,7 +99,7 @@ def shell(
         )
     # pydantic would look through every installed package for plugins, and a shell needs none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    opening = named_world(world_id, scenario, folder, seed, model_choice, native)
+    opening = named_world(world_id, scenario, folder, seed, model_choice, native, packages)
     code = asyncio.run(_shell(command, opening, arguments))
     sys.exit(code)
 

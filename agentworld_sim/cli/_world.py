@@ -11,6 +11,7 @@ import click
 
 from agentworld_sim.cli._world_control import control
 from agentworld_sim.cli.command_options import asynchronous, json_option, world_argument
+from agentworld_sim.plain_text import count_of, shorten
 from agentworld_sim.runtime.world_history import is_switch
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
@@ -114,7 +115,7 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(usage.by_provenance.items()))
     yield "turns", f"{usage.turns}{f': {kinds}' if kinds else ''}"
     if usage.failed_steps:
-        yield "failed", f"{_count_of(usage.failed_steps, 'step')} gave no turn"
+        yield "failed", f"{count_of(usage.failed_steps, 'step')} gave no turn"
     if not usage.requests + usage.saved:
         yield "model", "was not asked"
         return
@@ -126,7 +127,7 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     )
     yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
     if usage.controlled + usage.rewritten:
-        rewritten = f"{_count_of(usage.rewritten, 'observation')} rewritten by rule"
+        rewritten = f"{count_of(usage.rewritten, 'observation')} rewritten by rule"
         yield "controls", f"{usage.disobeyed} of {usage.controlled} answers disobeyed, {rewritten}"
     if usage.rated:
         yield (
@@ -142,10 +143,6 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
         share = usage.asked / (usage.turns + usage.failed_steps)
         told = f"{one['requests']:.1f} requests, {one['tokens written']:,.0f} tokens written"
         yield "each", f"{told} and {one['seconds']:.1f} s; {share:.0%} of the steps ask the model"
-
-
-def _count_of(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 @world.command("diff")
@@ -214,10 +211,8 @@ def rm(world_ids: tuple[str, ...]) -> None:
 
 
 def scenario_name(stored: str) -> str:
-    """The name in a stored scenario."""
     return json.loads(stored)["name"]
 
 
 def _short(text: str, width: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+    return shorten(" ".join(text.split()), width)

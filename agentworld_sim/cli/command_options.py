@@ -1,4 +1,4 @@
-"""Options that several commands share, the worlds and models that they name, and options that are gone."""
+"""Options that several commands share, and the worlds and models that they name."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ P = ParamSpec("P")
 
 world_argument = click.argument("world_id", metavar="ID")
 
+COUNT = click.IntRange(min=1)
+FILE = click.Path(path_type=Path, dir_okay=False)
+EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+
 json_option = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
@@ -47,7 +52,7 @@ def with_options(command: F, *options: Callable[[F], F]) -> F:
 
 
 def world_options(command: F) -> F:
-    """`--world`, `--scenario`, `--from` and `--seed`."""
+    """`--world`, `--scenario`, `--from`, `--package` and `--seed`."""
     return with_options(
         command,
         click.option(
@@ -69,6 +74,13 @@ def world_options(command: F) -> F:
             type=click.Path(path_type=Path),
             help="Begin with the files of this folder of yours (they are copied, never changed).",
         ),
+        click.option(
+            "--package",
+            "packages",
+            metavar="NAME",
+            multiple=True,
+            help="A package for the machine's Python, from your wheels (`agentworld machine packages add NAME`).",
+        ),
         click.option("--seed", type=click.IntRange(min=0), help="Seed of the random source."),
     )
 
@@ -80,9 +92,10 @@ async def named_world(
     seed: int | None,
     model_choice: ModelChoice,
     native: Path | None = None,
+    packages: tuple[str, ...] = (),
 ) -> World:
     """The world that `world_options` describe: reopened if it exists, else made. With `native`, a virtual
-    environment of this host answers `python3`.
+    environment of this host answers `python3`. What of `folder` is a link that leaves it is told on standard error.
 
     Raises:
         UsageError: the options contradict each other, or describe a beginning for a world that has
@@ -90,6 +103,7 @@ async def named_world(
     """
     from agentworld_sim.scenario import RoutesSpec, Scenario, empty_scenario
     from agentworld_sim.store import MemoryStore, open_store
+    from agentworld_sim.types.files import MemoryBlobs
     from agentworld_sim.world import World
 
     if scenario and folder:
@@ -104,8 +118,9 @@ async def named_world(
         model, routes = NativePython(native), RoutesSpec(commands=ROUTES)
     store: WorldStore = open_store() if world_id else MemoryStore()
     if world_id and _exists(store, world_id):
-        given = "--scenario" if scenario else "--from" if folder else "--seed"
-        if scenario or folder or seed is not None:
+        options = {"--scenario": scenario, "--from": folder, "--package": packages or None}
+        given = next((name for name, one in options.items() if one is not None), "--seed")
+        if given != "--seed" or seed is not None:
             raise UsageError(
                 f"the world {world_id!r} exists already, and {given} says how to begin one. Leave"
                 f" {given} out, choose another id, or `agentworld world rm {world_id}` first."
@@ -116,8 +131,16 @@ async def named_world(
         chosen = Scenario.load(scenario)
     elif folder:
         chosen = Scenario.from_directory(folder, domains=("terminal", "swe"))
+        for one in chosen.initial_files(MemoryBlobs()).skipped:
+            if "link" in one.reason or one.path == ".git/":
+                click.echo(f"agentworld: left out {one}", err=True)
     if native:
         chosen = (chosen or empty_scenario()).model_copy(update={"routes": routes})
+    if packages:
+        chosen = chosen or empty_scenario()
+        machine = chosen.machine
+        machine = machine.model_copy(update={"packages": (*machine.packages, *packages)})
+        chosen = chosen.model_copy(update={"machine": machine})
     return await World.create(chosen, id=world_id, store=store, seed=seed, model=model)
 
 
@@ -297,35 +320,3 @@ store_option = click.option(
     help="Keep worlds in this file or PostgreSQL database instead of AGENTWORLD_STORE or your own store.",
 )
 """`--store`, without a password."""
-
-
-def removed_options(replacements: Mapping[str, str]) -> Callable[[F], F]:
-    """Takes options that are gone, with or without a value, and refuses them.
-
-    Args:
-        replacements: The options as they were written, `--verbose -v`, each with what to do instead.
-    """
-
-    def add(command: F) -> F:
-        for option, replacement in replacements.items():
-            # With an optional value: some were flags.
-            command = click.option(
-                *option.split(),
-                flag_value="",
-                is_flag=False,
-                hidden=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_refusal(replacement),
-            )(command)
-        return command
-
-    return add
-
-
-def _refusal(replacement: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    def refuse(context: click.Context, option: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            raise UsageError(f"{option.opts[0]} is gone. {replacement}")
-
-    return refuse

@@ -52,7 +52,6 @@ def run_program(
 
     Args:
         code: Defines `answer(arguments, tables, now, seed)`.
-        arguments: The call's.
         tables: Table to key to record.
         clock_us: The time that the program sees.
         seed: Where its chance comes from.

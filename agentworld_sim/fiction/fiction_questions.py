@@ -84,10 +84,7 @@ def questions_of(
     page.
 
     Args:
-        fiction: The world.
-        count: How many.
         seed: Of what is asked, and in which words.
-        pages: All pages of the world.
 
     Raises:
         UsageError: the world has too few facts for so many questions.
@@ -135,9 +132,6 @@ def answer_of(
     """The rows of a plan that makes a question; None if it makes none.
 
     Args:
-        fiction: The world.
-        connection: Its database.
-        plan: What is asked.
         singles: Whether one row will do without a ranking.
 
     Raises:

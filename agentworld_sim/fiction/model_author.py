@@ -40,8 +40,6 @@ class ModelAuthor:
         """What a model writes, and what was wrong with its last reply; `None` where nothing could be used.
 
         Args:
-            task: What it shall do.
-            about: What it is given.
             schema: What its reply must fit, where the server can enforce it.
             read: Judges a reply, which may be any JSON; called off the event loop.
 

@@ -28,12 +28,6 @@ async def write_texts(
 ) -> tuple[dict[str, dict[str, str]], int]:
     """The sentences of pages in a model's words, and how many stay as they were because no words for them could be used.
 
-    Args:
-        fiction: The world.
-        pages: Its pages, as their templates write them.
-        author: The model.
-        done: Called after each page.
-
     Raises:
         ModelFailure: the server does not answer, or refuses.
     """

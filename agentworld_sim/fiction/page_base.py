@@ -20,7 +20,6 @@ def fiction_base(recipe: FictionRecipe, content: str = "") -> BaseData:
     """The pages of the world of a recipe with their index, from the cache or built now.
 
     Args:
-        recipe: The world.
         content: The hash that the pages must have; empty for any.
 
     Raises:

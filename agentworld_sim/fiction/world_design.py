@@ -56,9 +56,6 @@ async def design_family(
     """A family as plain data, with rows that the model wrote, and those of its rows that were refused to the end.
 
     Args:
-        name: The family's.
-        about: What its worlds are about.
-        author: The model.
         done: Called after the schema, and after the rows of each table.
 
     Raises:

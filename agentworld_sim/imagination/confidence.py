@@ -173,8 +173,6 @@ class ConfidenceImaginer:
     ) -> None:
         """
         Args:
-            inner: Answers first.
-            calibration: From what is known of an answer to how sure it is.
             threshold: Below it an answer is not taken.
             second: Answers then; without one the step fails.
         """

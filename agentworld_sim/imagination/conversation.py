@@ -15,6 +15,7 @@ from agentworld_sim.domains import Domain, domain
 from agentworld_sim.domains.text import fence
 from agentworld_sim.imagination.prompt_set import COMMAND, TAG, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
+from agentworld_sim.plain_text import shorten
 from agentworld_sim.ports import Part, Prompt, PromptContext, PromptExample
 from agentworld_sim.redaction.environment import mask_secrets
 from agentworld_sim.types.tools import DomainName, ToolSpec
@@ -255,19 +256,13 @@ def _head(text: str, most_tokens: int) -> str:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= DIGEST_WIDTH else line[: DIGEST_WIDTH - 1] + "…"
+    return shorten(" ".join(text.split()), DIGEST_WIDTH)
 
 
 class PromptWriter:
     """Writes the conversations of the worlds of one scenario."""
 
     def __init__(self, prompts: PromptSet, prompt_context: PromptContext | None = None) -> None:
-        """
-        Args:
-            prompts: What the model is told about its part.
-            prompt_context: What the scenario tells it.
-        """
         self._prompts = prompts
         self._prompt_context = prompt_context or PromptContext()
         self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
@@ -281,9 +276,7 @@ class PromptWriter:
         """The conversation that ends with what is asked.
 
         Args:
-            prompt: What is asked.
             instruction: How the world shall behave, beside what the context says of it.
-            examples: See `Conversation.examples`.
         """
         prompt_context, subject = self._prompt_context, prompt.subject
         instruction = "\n".join(filter(None, (prompt_context.instruction, instruction)))

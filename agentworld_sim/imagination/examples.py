@@ -86,7 +86,6 @@ class ExampleLibrary:
     def __init__(self, examples: Iterable[Example], left_out: Iterable[str] = ()) -> None:
         """
         Args:
-            examples: What was recorded.
             left_out: Tools that are told none, since they lose by them.
         """
         self._examples = list(examples)
@@ -122,7 +121,6 @@ class ExampleLibrary:
         Args:
             name: The tool, or the command's first word.
             about: Its arguments as text.
-            choice: Which of them.
             tool: As it is now: examples of another version of it are left out.
         """
         if name in self._left_out:
@@ -188,12 +186,6 @@ class ExampleImaginer:
     """Implements `Imaginer`: has another one answer, which is told examples."""
 
     def __init__(self, inner: Imaginer, library: ExampleLibrary, choice: Choice = "likest") -> None:
-        """
-        Args:
-            inner: Answers.
-            library: What was recorded.
-            choice: Which examples are told.
-        """
         self._inner = inner
         self._library = library
         self._choice: Choice = choice

@@ -292,7 +292,6 @@ class Listener:
     def __init__(self, on_delta: OnDelta, *, thinks: bool) -> None:
         """
         Args:
-            on_delta: Who listens.
             thinks: Whether the model thinks. Then nothing is handed on before its thinking has ended:
                 what looks like an answer may be quoted in it.
         """

@@ -138,7 +138,6 @@ class PromptSet:
         demonstrations, simulation instruction. The last three are left out when empty.
 
         Args:
-            domain: The domain.
             tools: What can be called; told where the prompt has a place for it.
             initial_state: What is there before the first turn.
             demonstrations: Turns of a similar session, written as in a prompt.

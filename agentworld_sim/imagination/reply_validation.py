@@ -15,6 +15,7 @@ from agentworld_sim.imagination.parsing import (
     text_of,
 )
 from agentworld_sim.llm.chat import ChatReply, Watch
+from agentworld_sim.plain_text import shorten
 
 __all__ = ["LOOP_CHARS", "THINKING_LOOP_CHARS", "loop_watch", "repeats", "reply_fault"]
 
@@ -96,8 +97,6 @@ def reply_fault(
     An answer without its tag is no fault by itself.
 
     Args:
-        reply: As it came.
-        parsed: What `parse_reply` made of its content.
         enforced: The server held the content to a schema, so that it is JSON without a tag.
         known: What the model was shown of the world. What stands there may be said again, whatever
             it looks like. Leave out what the model was told of its own replies: the reasons here
@@ -218,8 +217,7 @@ def _is_known(text: str, known: Known) -> bool:
 
 
 def _quote_line(text: str) -> str:
-    line = _first_line(text)
-    return repr(line if len(line) <= 80 else line[:79] + "…")
+    return repr(shorten(_first_line(text), 80))
 
 
 def repeats(text: str, *, least: int = _CUT_CHARS, numbers: bool = True) -> str | None:
@@ -228,7 +226,6 @@ def repeats(text: str, *, least: int = _CUT_CHARS, numbers: bool = True) -> str 
     Real outputs can look so: ask this only of a reply that did not end by itself.
 
     Args:
-        text: The reply so far.
         least: How many characters at the end must be one thing said eight times or more.
         numbers: Whether it counts when only the numbers in it differ.
     """
@@ -237,14 +234,16 @@ def repeats(text: str, *, least: int = _CUT_CHARS, numbers: bool = True) -> str 
     tail = text[-least:]
     period = _period(tail)
     if period is not None:
-        return f"the reply says {_quote_unit(tail[-period:])} over and over"
+        return f"the reply says {shorten(tail[-period:], 60)!r} over and over"
     if not numbers:
         return None
     # Doubled, because numbers are shorter than what they stand for.
     counted = re.sub(r"\d+", "0", text[-2 * least :])
     period = _period(counted[-least:]) if len(counted) >= least else None
     if period is not None:
-        return f"the reply says {_quote_unit(counted[-period:])} over and over, with other numbers"
+        return (
+            f"the reply says {shorten(counted[-period:], 60)!r} over and over, with other numbers"
+        )
     return None
 
 
@@ -257,10 +256,6 @@ def _period(text: str) -> int | None:
     if 0 < period <= longest and backward[period:] == backward[:-period]:
         return period
     return None
-
-
-def _quote_unit(unit: str) -> str:
-    return repr(unit if len(unit) <= 60 else unit[:59] + "…")
 
 
 def loop_watch() -> Watch:

@@ -68,11 +68,6 @@ class ModelImaginer:
     """Implements `Imaginer`: asks a language world model until a reply can be used."""
 
     def __init__(self, model: WorldModel, prompt_context: PromptContext | None = None) -> None:
-        """
-        Args:
-            model: The model; shared by any number of imaginers.
-            prompt_context: What the scenario tells it.
-        """
         self._model = model
         self._writer = PromptWriter(model.prompts, prompt_context)
 
@@ -341,7 +336,6 @@ class WorldModel:
     def __init__(self, settings: ModelSettings, prompts: PromptSet | None = None) -> None:
         """
         Args:
-            settings: Where it is and how it is asked.
             prompts: What it is told; the shipped prompts, or those of `settings.prompts`, by default.
 
         Raises:
@@ -356,6 +350,10 @@ class WorldModel:
         second = settings.second
         self.second = None if second is None else WorldModel(second, prompts)
         self._users: WeakSet[object] = WeakSet()
+
+    def __reduce__(self) -> tuple[type[WorldModel], tuple[ModelSettings, PromptSet]]:
+        """In another process it has connections of its own."""
+        return WorldModel, (self.settings, self.prompts)
 
     @classmethod
     def find(

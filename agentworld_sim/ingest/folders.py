@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import unicodedata
 from collections import Counter
@@ -14,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ingest.ignore import IgnoreRules, is_secret
+from agentworld_sim.plain_text import count_of
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, normal_path
 
 _SHOWN = 5
@@ -40,7 +42,7 @@ def check_limits(root: Path, sizes: Mapping[str, int], limits: IngestLimits) -> 
     large = {path: size for path, size in sizes.items() if size > limits.file_bytes}
     if large:
         _refuse(
-            f"{root}: {_count_of(len(large), 'file')} larger than {_bytes(limits.file_bytes)}",
+            f"{root}: {count_of(len(large), 'file')} larger than {_bytes(limits.file_bytes)}",
             ((path, _bytes(size)) for path, size in _biggest(large)),
             "file_bytes",
         )
@@ -48,7 +50,7 @@ def check_limits(root: Path, sizes: Mapping[str, int], limits: IngestLimits) -> 
         per_folder = Counter(path.rpartition("/")[0] + "/" for path in sizes)
         _refuse(
             f"{root} holds {len(sizes):,} files; the limit is {limits.files:,}",
-            ((folder, _count_of(count, "file")) for folder, count in _biggest(per_folder)),
+            ((folder, count_of(count, "file")) for folder, count in _biggest(per_folder)),
             "files",
         )
     total = sum(sizes.values())
@@ -72,10 +74,6 @@ def _biggest(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN]
 
 
-def _count_of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
-
-
 def _bytes(count: int) -> str:
     size = float(count)
     for unit in ("bytes", "KiB", "MiB"):
@@ -88,6 +86,21 @@ def _bytes(count: int) -> str:
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe that took a file's place would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_HISTORY = re.compile(
+    r"\.git(/(HEAD|ORIG_HEAD|MERGE_\w+|config|index|packed-refs|shallow|(refs|logs|objects)(/.*)?))?"
+)
+_HISTORY_FILES = 5_000
+_HISTORY_FILE_BYTES = 10_000_000
+_HISTORY_BYTES = 50_000_000
+"""A repository with more is left out: the machine's files have limits, and folders came without it before."""
+
+_PUBLIC = re.compile(rb"\[(core|user|remote|branch)\b", re.IGNORECASE)
+_OF_THE_HOST = re.compile(
+    rb"(?im)(^|\])[ \t]*(?:alternateRefsCommand|askPass|attributesFile|editor|excludesFile|fsmonitor|gitProxy|hooksPath"
+    rb"|pager|proxy|receivepack|signingKey|sshCommand|uploadpack|worktree)[ \t]*=(?:.*\\\n)*.*\n?"
+)
+"""Settings in these sections that name programs and files of the host."""
 
 _MAX_DEPTH = 100
 # One descriptor is held per level, and the usual limit of a process is 1,024.
@@ -141,21 +154,21 @@ def tree_from_directory(
     clock_us: int = 0,
     limits: IngestLimits | None = None,
     include_secrets: bool = False,
+    with_history: bool = False,
 ) -> IngestResult:
     """Read `directory` into a tree that starts at `at`.
 
-    Left out and reported: `.git`, what `.gitignore` and `.agentworldignore` name (nested, in git's
+    Left out and reported: `.git` (see `with_history`), what `.gitignore` and `.agentworldignore` name (nested, in git's
     own syntax; the latter wins), files that look like secrets, links that leave the folder, sockets
     and other special files, and names that are not UTF-8 or hold a control character. Permission bits and mtimes are kept;
     everything belongs to root.
 
     Args:
-        directory: the folder on the host.
-        blobs: where the contents go.
         at: the path in the world that the folder becomes.
         clock_us: mtime of the directories above `at`, in microseconds since the epoch.
         limits: how much may come in.
         include_secrets: let `.env`, private keys and the like in.
+        with_history: let a git repository's history in: no hooks, and of its settings none that may hold a secret.
 
     Raises:
         UsageError: the folder is missing or unreadable, is over a limit, or changed while it was
@@ -166,7 +179,8 @@ def tree_from_directory(
     base = normal_path(at)
     skipped: list[SkippedFile] = []
     with _open_root(root) as root_fd:
-        walk = _Walk(root, IgnoreRules(), include_secrets, limits.files, skipped)
+        walk = _Walk(root, base, IgnoreRules(), include_secrets, limits.files, skipped)
+        walk.with_history = with_history and _is_small(root / ".git")
         found = list(walk.listing(root_fd, ""))
         check_limits(
             root,
@@ -184,6 +198,32 @@ def tree_from_directory(
     return IngestResult(tree, tuple(sorted(skipped, key=lambda s: s.path)), files, total)
 
 
+def _is_small(repository: Path) -> bool:
+    """Whether it is a folder with a history that fits into a machine."""
+    sizes: list[int] = []
+    for folder, _, names in os.walk(repository):
+        inside = f".git{folder.removeprefix(str(repository))}"
+        taken = [name for name in names if _HISTORY.fullmatch(f"{inside}/{name}")]
+        with _as_usage_errors(Path(folder)):
+            sizes += [os.lstat(f"{folder}/{name}").st_size for name in taken]
+        if len(sizes) > _HISTORY_FILES or sum(sizes) > _HISTORY_BYTES:
+            return False
+    return 0 < max(sizes, default=0) <= _HISTORY_FILE_BYTES
+
+
+def _public(path: str, data: bytes) -> bytes:
+    """A file of a repository without names and passwords in addresses; its settings without the sections that hold
+    programs and headers, and without programs and files of the host in the others."""
+    if path == ".git/config":
+        public, kept = True, list[bytes]()
+        for line in data.splitlines(keepends=True):
+            if line.lstrip().startswith(b"["):
+                public = bool(_PUBLIC.match(line.lstrip()))
+            kept += [line] * public
+        data = _OF_THE_HOST.sub(rb"\1", b"".join(kept))
+    return re.sub(rb"://[^/\s]*@", b"://", data)
+
+
 def read_inside(base: str | os.PathLike[str], relative: str, *, limit: int) -> HostFile:
     """One regular file below `base`, reached through no symbolic link.
 
@@ -199,11 +239,13 @@ def read_inside(base: str | os.PathLike[str], relative: str, *, limit: int) -> H
 @dataclass(slots=True)
 class _Walk:
     root: Path
+    at: str
     rules: IgnoreRules
     include_secrets: bool
     file_limit: int
     skipped: list[SkippedFile]
     files: int = 0
+    with_history: bool = False
 
     def listing(self, fd: int, prefix: str, depth: int = 0) -> Iterator[_ListedPath]:
         """Everything below the open directory `fd` that belongs in the world, parents first."""
@@ -231,7 +273,11 @@ class _Walk:
             elif stat.S_ISLNK(status.st_mode):
                 with _as_usage_errors(self.root / path):
                     target = os.readlink(name, dir_fd=fd)
-                if reason := _link_leaves(path, target):
+                    home = f"{self.root.resolve()}/"
+                inside = target.removeprefix(home)
+                if inside != target and not _link_leaves("", inside):
+                    yield _ListedPath(path, status, f"{self.at.rstrip('/')}/{inside}")
+                elif reason := _link_leaves(path, target):
                     self.skipped.append(SkippedFile(path, reason))
                 else:
                     yield _ListedPath(path, status, target)
@@ -246,9 +292,11 @@ class _Walk:
             return "its name is not UTF-8"
         if any(unicodedata.category(char) in ("Cc", "Cf") for char in name):
             return "its name holds a control character"
-        if name == ".git":
-            return "version control data"
         is_directory = stat.S_ISDIR(status.st_mode)
+        if self.with_history and path.startswith(".git/"):
+            return "" if _HISTORY.fullmatch(path) else "no history"
+        if name == ".git" and not (self.with_history and path == name):
+            return "version control data"
         if reason := self.rules.why_ignored(path, is_directory=is_directory):
             return reason
         if not self.include_secrets and is_secret(path, is_directory=is_directory):
@@ -277,8 +325,11 @@ def _entry(
         return FileEntry("symlink", 0o777, _mtime_us(item.status), item.target), 0
     with _as_usage_errors(root / item.path):
         file = _read_file(root, root_fd, item.path, limits.file_bytes)
-    size = len(file.data)
-    return FileEntry("file", file.mode, file.mtime_us, blobs.put(file.data), size), size
+    plain = item.path.startswith(".git/") and not item.path.startswith(
+        (".git/objects/", ".git/index")
+    )
+    data = _public(item.path, file.data) if plain else file.data
+    return FileEntry("file", file.mode, file.mtime_us, blobs.put(data), len(data)), len(data)
 
 
 def _read_file(root: Path, root_fd: int, relative: str, limit: int) -> HostFile:

@@ -250,7 +250,6 @@ async def read_reply(response: httpx2.Response, reader: ReplyReader, silence: fl
 
     Args:
         response: To a request for a stream; a whole answer is understood too.
-        reader: Takes it.
         silence: Most seconds without text: comments and empty pieces keep a connection open, and are
             nothing that is said.
 

@@ -8,6 +8,7 @@ write one.
 | who answers it | `Imaginer`, `WorldImaginer` | `World.create(model=…)` | imagining.md |
 | a control | `Control` | `agentworld.controls` | write-a-control.md |
 | a check | `Check` | `agentworld.checks` | write-a-check.md |
+| a program of the machine | `Command` | `agentworld.programs` | write-a-program.md |
 | a store | `WorldStore` | `World.create(store=…)` | stores.md |
 """
 

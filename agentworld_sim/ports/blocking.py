@@ -24,7 +24,6 @@ async def off_loop(work: Callable[[], T], *, brief: bool = True) -> T:
     """What `work` gives.
 
     Args:
-        work: What blocks.
         brief: Whether it takes a few milliseconds at most, and waits for nobody.
     """
     return work() if brief and ALLOWED.get() else await asyncio.to_thread(work)

@@ -111,7 +111,6 @@ class FaultSchedule:
         """The fault that strikes this call.
 
         Args:
-            model: Its name.
             messages: The conversation, as JSON: what is drawn is the same for the same one.
             tools: Whether it is offered any: without, no call of one can be malformed.
         """

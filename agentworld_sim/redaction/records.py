@@ -166,7 +166,6 @@ def secret_kind(name: str, value: object = None) -> str | None:
     """What kind of secret a key, header or variable of that name holds; `None` for none.
 
     Args:
-        name: The name.
         value: What stands there, where that is known.
     """
     if name in _DIRECTORIES and isinstance(value, str) and value.startswith("/"):

@@ -95,7 +95,7 @@ def records_of_table(values: Mapping[str, Any], table: str) -> list[StoredRecord
     """All records of a table, in the order of insertion."""
     prefix = table_path(table) + "/"
     found = [
-        _stored_record(path.removeprefix(prefix), value)
+        StoredRecord(path.removeprefix(prefix), value["n"], value["record"])
         for path, value in values.items()
         if path.startswith(prefix) and not path.startswith(HIGHEST, len(prefix))
     ]
@@ -106,10 +106,6 @@ def tables_in(values: Mapping[str, Any]) -> list[str]:
     """The tables that the state has, by name."""
     rests = (path.removeprefix(ROOT) for path in values if path.startswith(ROOT))
     return sorted({unquote(rest.partition("/")[0]) for rest in rests})
-
-
-def _stored_record(key: str, value: Mapping[str, Any]) -> StoredRecord:
-    return StoredRecord(key, value["n"], value["record"])
 
 
 MISSING: Any = object()

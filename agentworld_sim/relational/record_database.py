@@ -107,9 +107,7 @@ class RecordDatabase:
         """Runs a statement in a state. Several run as one when each is given the values as the one before left them.
 
         Args:
-            statement: What to run.
             parameters: JSON values.
-            values: The state's.
             clock_us: What `datetime('now')` says.
             seed: What `random()` follows from, and keys that are made.
 

@@ -9,7 +9,7 @@ from typing import Any
 from agentworld_sim.bench.endpoint_evidence import THINKING
 from agentworld_sim.bench.run import figure_text, lines_of
 from agentworld_sim.report.chart import chart
-from agentworld_sim.report.html_page import Content, Markup, filters, page, tag
+from agentworld_sim.report.html_page import Content, Markup, case, chip, filters, page, table, tag
 
 FILTERS = {
     "all": "all calls",
@@ -33,7 +33,7 @@ def evidence_page(files: Files) -> str:
     return page(
         "Imagined answers, measured",
         [tag("p", problem, class_="problem") for problem in differences(files)],
-        _table(heads, [[name, *_about(one)] for name, one in files.items()]),
+        table(heads, [[name, *_about(one)] for name, one in files.items()]),
         map(_set, sets.values()),
         tag("h2", "Every answer"),
         filters(FILTERS),
@@ -83,7 +83,7 @@ def _set(files: Files) -> Markup:
             "details",
             tag("summary", name),
             tag("p", next(iter(held.values()))["adds"], class_="soft"),
-            _table(("", *held), lines_of(held.values())),
+            table(("", *held), lines_of(held.values())),
             open=name in highest,
         )
         for name, held in rungs.items()
@@ -91,7 +91,7 @@ def _set(files: Files) -> Markup:
     return tag(
         "div",
         tag("h2", "Right, in percent with 95 % intervals"),
-        _table(("rung", *(f"{name}, {side} tools" for name, side in columns)), right),
+        table(("rung", *(f"{name}, {side} tools" for name, side in columns)), right),
         tag("div", _charts(files), class_="charts"),
         tag("h2", "Every figure"),
         every,
@@ -151,25 +151,21 @@ def _call(asked: Mapping[str, Any], given: Sequence[tuple[str, str, Mapping[str,
         "apart": any(one != verdicts[given[0][0]] for one in verdicts.values()),
     }
     call = f"{asked['name']} {json.dumps(asked.get('arguments', {}), ensure_ascii=False)}"
-    return tag(
-        "details",
-        tag(
-            "summary",
-            _chip(f"{right} of {len(rows)} right", right == len(rows)),
-            tag("span", call, class_="name mono"),
-            tag("span", rows[0]["id"], class_="soft"),
-        ),
-        tag("div", tag("p", "The environment"), tag("pre", _answer_text(asked)), [
-            _answer(who, row, said) for (_, said), (who, row) in answers.items()
-        ]),
-        class_=" ".join(["case", *(kind for kind, holds in kinds.items() if holds)]),
-    )  # fmt: skip
+    return case(
+        kinds,
+        chip(f"{right} of {len(rows)} right", right == len(rows)),
+        call,
+        rows[0]["id"],
+        tag("p", "The environment"),
+        tag("pre", _answer_text(asked)),
+        [_answer(who, row, said) for (_, said), (who, row) in answers.items()],
+    )
 
 
 def _answer(who: Iterable[str], row: Mapping[str, Any], said: str) -> Markup:
     people = tag("span", ", ".join(dict.fromkeys(who)), class_="soft")
     about: Content = [
-        [_chip(f"{name} {'right' if good else 'wrong'}", good), " "]
+        [chip(f"{name} {'right' if good else 'wrong'}", good), " "]
         for name, good in (("answer", row["score"]["value"]), ("state", row["score"]["state"]))
     ]
     if row["refused"]:
@@ -184,12 +180,3 @@ def _answer_text(one: Mapping[str, Any]) -> str:
     text = f"(error) {one['text']}" if one["is_error"] else one["text"]
     changes = json.dumps(one["changes"], ensure_ascii=False, sort_keys=True, indent=1)
     return f"{text}\n\n{changes}" if one["changes"] else text
-
-
-def _chip(text: str, good: bool) -> Markup:
-    return tag("span", text, class_=f"chip {'met' if good else 'missed'}")
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    lines = [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
-    return tag("section", tag("table", tag("tr", [tag("th", cell) for cell in heads]), lines))

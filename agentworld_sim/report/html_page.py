@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -44,8 +44,6 @@ def tag(name: str, *content: Content, **attributes: str | bool) -> Markup:
     """One element.
 
     Args:
-        name: Its name.
-        content: What is in it.
         attributes: Its attributes; an underscore at the end of a name is dropped (`class_`), others
             become hyphens. `True` stands for an attribute without a value, `False` leaves it out.
     """
@@ -59,6 +57,40 @@ def tag(name: str, *content: Content, **attributes: str | bool) -> Markup:
     if name in ("br", "hr", "meta", "input"):
         return Markup(f"<{name}{written}>")
     return Markup(f"<{name}{written}>{html_of(content)}</{name}>")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    """A table of texts, which scrolls where it is wider than the page."""
+    lines = [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
+    return tag("section", tag("table", tag("tr", [tag("th", cell) for cell in heads]), lines))
+
+
+def chip(text: str, good: bool) -> Markup:
+    """A short text on a green or a red ground."""
+    return tag("span", text, class_=f"chip {'met' if good else 'missed'}")
+
+
+def case(
+    kinds: Mapping[str, bool], chips: Content, name: str, about: str, *body: Content
+) -> Markup:
+    """One of many things on a page: a line that opens.
+
+    Args:
+        kinds: What `filters` shows it under, and whether.
+        chips: Before its name.
+        about: Small, behind it.
+    """
+    return tag(
+        "details",
+        tag(
+            "summary",
+            chips,
+            tag("span", name, class_="name mono"),
+            tag("span", about, class_="soft"),
+        ),
+        tag("div", *body),
+        class_=" ".join(["case", *(kind for kind, holds in kinds.items() if holds)]),
+    )
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

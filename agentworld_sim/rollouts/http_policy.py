@@ -67,7 +67,6 @@ class HttpPolicy:
     ) -> None:
         """
         Args:
-            settings: Where and how.
             environment: Instead of the process's variables.
             sleep: Waits between two attempts; tests give their own.
 

@@ -101,21 +101,17 @@ Script = Callable[[str, int], str]
 class ScriptedPolicy:
     """Writes scripted texts. The log-probability of every token is 0: it is certain of each."""
 
-    def __init__(
-        self, tokenizer: ChatTokenizer, script: Script | Sequence[str], *, version: int = 0
-    ) -> None:
+    def __init__(self, tokenizer: ChatTokenizer, script: Script | Sequence[str]) -> None:
         """
         Args:
             tokenizer: Makes tokens of the texts; its end of turn follows each.
             script: A function, or the texts of the turns; the last one is said again in every turn
                 after it.
-            version: Of the completions.
         """
         self._tokenizer = tokenizer
         tokens = TurnTokens(tokenizer)
         self._end = tokens.stop_ids[0]
         self._script = script if callable(script) else _by_turn(tuple(script), tokens.begin)
-        self._version = version
 
     async def complete(
         self, prompt_ids: Sequence[int], *, max_tokens: int, seed: int
@@ -129,7 +125,7 @@ class ScriptedPolicy:
             token_ids=ids,
             logprobs=(0.0,) * len(ids),
             finish="length" if cut else "stop",
-            version=self._version,
+            version=0,
         )
 
 

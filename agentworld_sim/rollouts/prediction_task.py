@@ -30,7 +30,6 @@ class PredictionTask:
     ) -> None:
         """
         Args:
-            sample: What is asked.
             reward: What an answer earns.
             opened: What the prompt already writes of the policy's turn: `<think>` and a line break for
                 chat templates that begin the thinking themselves. The reward is given it with the text.

@@ -57,7 +57,6 @@ class RolloutEngine:
         Args:
             policy: Samples the turns.
             tokenizer: The policy's, with its chat template.
-            settings: Limits.
             on_heartbeat: Is told how far a batch is, every `heartbeat_seconds`. The log says it too.
         """
         self.settings = settings or RolloutSettings()

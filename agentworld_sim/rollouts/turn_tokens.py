@@ -92,7 +92,8 @@ class TurnTokens:
 
     def _render_opening(self, opening: Opening) -> tuple[int, ...]:
         messages, tools = list(opening.messages), list(opening.tools)
-        if tools and self._shows_tools(messages, tools):
+        if tools and self._render(messages, tools=tools) != self._render(messages):
+            # The template shows tools itself.
             self._verify_calls()
         elif tools:
             messages, tools = _with_tools(messages, tools), []
@@ -206,9 +207,6 @@ class TurnTokens:
 
     def _ids(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
-
-    def _shows_tools(self, messages: list[Message], tools: list[Mapping[str, Any]]) -> bool:
-        return self._render(messages, tools=tools) != self._render(messages)
 
     def _cut(self, messages: list[Message], *, begins: bool = True) -> str:
         """What the template writes after the dummy turn."""

@@ -101,7 +101,6 @@ def _has(tool: ToolSpec, rule: str) -> bool:
 
 
 Bound = tuple[ToolSpec, Engine | None]
-"""A tool as bound, and its engine."""
 
 
 class Router:

@@ -50,7 +50,6 @@ class Pipeline:
             open_live: Gives the live session of an engine on the context's state.
             bound: The tool of a name as bound, and its engine; raises if it may not be answered.
             checks: Rules that an engine's answer must pass.
-            controls: Those of the world.
 
         Raises:
             UnknownToolError: there is no such tool.

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agentworld_sim.errors import ScenarioError, nearest
+from agentworld_sim.plain_text import key_path
 from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
 from agentworld_sim.scenario._sections import ToolObject
 from agentworld_sim.scenario._types import KeyedProblems, unknown_key
@@ -44,12 +45,6 @@ class Problem:
     def text(self, source: str) -> str:
         where = f"{source}:{self.place.line}:{self.place.column}: "
         return where + (f"{key_path(self.key)}: " if self.key else "") + self.message
-
-
-def key_path(key: Iterable[str | int]) -> str:
-    """`("files", "/etc/x", "mode")` → `files./etc/x.mode`; a list's item is `goals[0]`."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in key]
-    return "".join(parts).removeprefix(".")
 
 
 def error_at(source: str, place: Place, message: str) -> ScenarioError:

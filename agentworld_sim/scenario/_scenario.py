@@ -362,6 +362,8 @@ class Scenario(Strict):
         if not self.machine.packages:
             for name in ("packages", "wheels", "pinned_wheels"):
                 del content["machine"][name]
+        if self.machine.programs is None:
+            del content["machine"]["programs"]
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
         content["sites"] = [

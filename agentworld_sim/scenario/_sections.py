@@ -106,6 +106,9 @@ class MachineSpec(Strict):
     default the packages are taken from the user's wheels (`agentworld machine packages`)."""
     pinned_wheels: tuple[str, ...] = Field(default=(), strict=False)
     """The wheels with the hashes of their contents, instead of a folder: written when a world is made."""
+    programs: tuple[str, ...] | None = Field(default=None, strict=False)
+    """The programs that it has: `git`, `openssl`, `python3`, `sqlite3`, and those of packages that add some. All that
+    are installed by default; one that is named has to be installed."""
     allowed_directories: tuple[AbsolutePath, ...] = Field(default=(), strict=False)
     """Where the tools of the MCP filesystem server may work; without any, in `workdir` and everywhere
     else."""
@@ -127,6 +130,13 @@ class MachineSpec(Strict):
             names[user.name] = number
             uids.setdefault(user.uid, user.name)
         KeyedProblems.raise_for(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _check_programs(self) -> MachineSpec:
+        if self.packages and self.programs is not None and "python3" not in self.programs:
+            message = "it lacks 'python3', which `packages` need. Name it, or no packages."
+            KeyedProblems.raise_for([(("programs",), message)])
         return self
 
     @property

@@ -20,13 +20,9 @@ from typing import Any, cast
 
 from agentworld_sim.errors import ScenarioError, UsageError
 from agentworld_sim.ingest.folders import tree_from_directory
-from agentworld_sim.scenario._dockerfile import (
-    Instruction,
-    read_dockerfile,
-    with_variables,
-)
+from agentworld_sim.scenario._dockerfile import Instruction, read_dockerfile, with_variables
 from agentworld_sim.scenario._sources import TASK_FILES
-from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, normal_path
+from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, is_below, normal_path
 
 JUDGE = """\
 bash {script}
@@ -62,22 +58,26 @@ def task_fields(folder: Path) -> dict[str, Any]:
     file = next(folder / name for name in TASK_FILES if (folder / name).is_file())
     try:
         if file.suffix == ".yaml":
-            said = _yaml(file)
-            seconds, env = float(said.get("max_test_timeout_sec", 600)), {"TEST_DIR": "/tests"}
-            test, instruction = folder / "run-tests.sh", str(said["instruction"])
-            return _Task(folder, folder, instruction, test, seconds, env, {}).fields()
-        said = tomllib.loads(_text(file))
-        environment, verifier = said.get("environment", {}), said.get("verifier", {})
-        seconds = float(verifier.get("timeout_sec", 600))
-        env = {name: str(value) for name, value in verifier.get("env", {}).items()}
-        memory_kib = int(environment.get("memory_mb", 2048)) * 1024
-        machine = {"cpus": max(1, round(environment.get("cpus", 1))), "memory_kib": memory_kib}
+            said, context, test = _yaml(file), folder, folder / "run-tests.sh"
+            seconds, instruction = said.get("max_test_timeout_sec", 600), str(said["instruction"])
+            env, machine = {"TEST_DIR": "/tests"}, dict[str, Any]()
+        else:
+            said = tomllib.loads(_text(file))
+            if said.get("steps"):
+                raise ScenarioError(f"{file}: tasks of several steps are not read.")
+            context, test = folder / "environment", folder / "tests" / "test.sh"
+            environment, verifier = said.get("environment", {}), said.get("verifier", {})
+            seconds, instruction = (
+                verifier.get("timeout_sec", 600),
+                _text(folder / "instruction.md"),
+            )
+            env = {name: str(value) for name, value in verifier.get("env", {}).items()}
+            memory_kib = int(environment.get("memory_mb", 2048)) * 1024
+            machine = {"cpus": max(1, round(environment.get("cpus", 1))), "memory_kib": memory_kib}
+        seconds = float(seconds)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ScenarioError(f"{file} is not of the form of a task: {error}") from error
-    if said.get("steps"):
-        raise ScenarioError(f"{file}: tasks of several steps are not read.")
-    test, instruction = folder / "tests" / "test.sh", _text(folder / "instruction.md")
-    return _Task(folder, folder / "environment", instruction, test, seconds, env, machine).fields()
+    return _Task(folder, context, instruction, test, seconds, env, machine).fields()
 
 
 @dataclass(slots=True)
@@ -111,19 +111,14 @@ class _Task:
         packages, left_out = self._packages(instructions, test)
         tree, base = self._build(instructions)
         changed = ((path, entry) for path, entry in base.changes_to(tree).items() if entry)
-        machine = {
-            "packages": packages,
-            "user": self.user,
-            "workdir": self.workdir,
-            "env": self.env,
-        }
         about = f"The task {self.folder.name!r}, made from its folder."
         return {
             "name": re.sub(r"[^a-z0-9]+", "-", self.folder.name.lower()).strip("-") or "task",
             "description": about + (f" Left out: {', '.join(left_out)}." if left_out else ""),
             "domains": ("terminal", "swe"),
             "instruction": self.instruction,
-            "machine": {**self.machine, **machine},
+            "machine": self.machine
+            | {"packages": packages, "user": self.user, "workdir": self.workdir, "env": self.env},
             "files": {path: self._spec(entry) for path, entry in changed},
             "goals": (self._goal(test),),
             "limits": {"wall_seconds": max(30.0, self.seconds)},
@@ -131,14 +126,14 @@ class _Task:
 
     def _goal(self, test: str) -> dict[str, Any]:
         held = self._read(self.folder / "tests", "/tests")
-        hidden = {path: self._spec(entry) for path, entry in held.items() if _below(path, "/tests")}
         script = f"/tests/{self.test.name}"
         exports = "".join(f"export {n}={shlex.quote(v)}\n" for n, v in self.test_env.items())
+        hidden = {
+            path: self._spec(entry) for path, entry in held.items() if is_below(path, "/tests")
+        }
+        # What an agent left in these folders does not count.
+        hidden |= {path: {"directory": True} for path in ("/tests", "/logs", "/logs/verifier")}
         hidden |= {
-            # What an agent left there does not count.
-            "/tests": {"directory": True},
-            "/logs": {"directory": True},
-            "/logs/verifier": {"directory": True},
             "/logs/judge": exports + JUDGE.format(script=script),
             "/root/.local/bin/env": "",
             script: {"text": _prelude() + test, "mode": "0755"},
@@ -178,7 +173,10 @@ class _Task:
         """
         from agentworld_sim.engines.shell.programs import PACKAGES
 
-        scripts = "\n".join(one.script for one in instructions if one.name == "RUN")
+        scripts = _LINKED.sub(
+            " ", "\n".join(one.script for one in instructions if one.name == "RUN")
+        )
+        test = _LINKED.sub(" ", test)
         here = {package.name for package in PACKAGES}
         words, imported = self._mentions(test)
         found = _words_after(_APT, scripts)
@@ -187,15 +185,15 @@ class _Task:
             raise ScenarioError(
                 f"{self.folder}: it needs {', '.join(needed)}, which the simulated machine does not have."
             )
-        named = _words_after(_INSTALL, f"{scripts}\n{test}") + _WITH.findall(_LINKED.sub(" ", test))
+        named = _words_after(_INSTALL, f"{scripts}\n{test}") + _WITH.findall(test)
         for file in [one for one in named if one.endswith(".txt")]:
             named.remove(file)
             for path in self.context.rglob(file.rpartition("/")[2]):
                 named += _text(path).split("\n")
-        plain = (
+        plain = {
             re.split(r"[=<>!~\[; ]", one.strip(" '\""), maxsplit=1)[0].lower() for one in named
-        )
-        packages = sorted({one for one in plain if re.fullmatch(r"[a-z][\w.-]*", one)} - _HERE)
+        }
+        packages = sorted(one for one in plain - _HERE if re.fullmatch(r"[a-z][\w.-]*", one))
         modules = {one: one.replace("-", "_") for one in packages}
         asked = [one for one in packages if one in words or modules[one] in imported]
         if imported - {modules[one] for one in asked}:
@@ -205,16 +203,13 @@ class _Task:
 
     def _mentions(self, test: str) -> tuple[set[str], set[str]]:
         """The words of the task's texts, and the modules that its programs import and that are not its own."""
-        script = _LINKED.sub(" ", test)
         for pattern in (_WITH, _INSTALL, _APT, _UV):
-            script = pattern.sub("", script)
-        texts = [self.instruction, script]
-        own = set(sys.stdlib_module_names)
-        for below in (self.context, self.folder / "tests"):
-            for path in below.rglob("*") if below.is_dir() else ():
-                own |= {path.stem, path.name}
-                if path.name != "Dockerfile" and path.suffix in (".py", ".md", ".txt", ".toml"):
-                    texts.append(path.read_text("utf-8", "replace")[:200_000])
+            test = pattern.sub("", test)
+        texts, own = [self.instruction, test], set(sys.stdlib_module_names)
+        for path in (*self.context.rglob("*"), *(self.folder / "tests").rglob("*")):
+            own |= {path.stem, path.name}
+            if path.name != "Dockerfile" and path.suffix in (".py", ".md", ".txt", ".toml"):
+                texts.append(path.read_text("utf-8", "replace")[:200_000])
         whole = "\n".join(texts)
         words = set(re.findall(r"[a-z][\w.+-]*[\w+]", whole.lower()))
         return words, set(_IMPORT.findall(whole)) - own
@@ -223,7 +218,7 @@ class _Task:
         """The machine's files after the Dockerfile, and before it."""
         from agentworld_sim.engines.shell import Machine
         from agentworld_sim.engines.shell.image import base_tree
-        from agentworld_sim.engines.shell.live_machine import environment
+        from agentworld_sim.engines.shell.machine import environment
 
         base = tree = base_tree(Machine(), 0, self.blobs)
         context = self._read(self.context, "/")
@@ -264,10 +259,8 @@ class _Task:
         finally:
             live.close()
         if done.exit_code != 0:
-            said = (done.stderr or done.stdout).strip().rpartition("\n")[2]
-            raise ScenarioError(
-                f"{one.where}: RUN ended with {done.exit_code} in a world: {said[:300]}"
-            )
+            said = (done.stderr or done.stdout).strip().rpartition("\n")[2][:300]
+            raise ScenarioError(f"{one.where}: RUN ended with {done.exit_code} in a world: {said}")
         return tree.with_changes(changes)
 
     def _copies(
@@ -280,45 +273,31 @@ class _Task:
         flags, (*sources, to) = one.words(variables)
         if "from" in flags or any("://" in source for source in sources):
             raise ScenarioError(f"{one.where}: only files of the task's folder can be copied.")
-        if one.name == "ADD" and any(
-            re.search(r"\.(?:tar(?:\.\w+)?|tgz)$", name) for name in sources
-        ):
+        if one.name == "ADD" and any(re.search(r"\.(?:tar(?:\.\w+)?|tgz)$", x) for x in sources):
             raise ScenarioError(f"{one.where}: ADD of an archive; unpack it with RUN tar.")
-        target, owner = self._absolute(to), flags.get("chown", "root")
-        owner, _, group = owner.partition(":")
+        target = self._absolute(to)
+        owner, _, group = flags.get("chown", "root").partition(":")
         kept: dict[str, Any] = {"owner": owner, "group": group or owner}
         kept |= {"mode": int(flags["chmod"], 8)} if "chmod" in flags else {}
         if one.heredoc:
             data = one.heredoc.encode()
-            yield (
-                target,
-                replace(FileEntry("file", 0o644, 0, self.blobs.put(data), len(data)), **kept),
-            )
+            entry = FileEntry("file", 0o644, 0, self.blobs.put(data), len(data))
+            yield target, replace(entry, **kept)
             return
         inside = to.endswith(("/", ".")) or len(sources) > 1
         inside = inside or (target in tree and tree[target].kind == "directory")
         for source in sources:
             pattern = normal_path(f"/{source}")
-            found = [
-                path for path in context if path == pattern or PurePosixPath(path).match(pattern)
-            ]
+            found = [one for one in context if one == pattern or PurePosixPath(one).match(pattern)]
             if not found:
                 raise ScenarioError(f"{one.where}: {source!r} is not in {self.context}.")
             for path in found:
-                if context[path].kind != "directory":
-                    place = f"{target}/{path.rpartition('/')[2]}" if inside else target
-                    yield normal_path(place), replace(context[path], **kept)
-                    continue
-                for below in [one for one in context if _below(one, path)]:
+                is_folder = context[path].kind == "directory"
+                start = path if is_folder or not inside else path.rpartition("/")[0]
+                for below in [one for one in context if is_below(one, path)]:
                     entry = context[below]
-                    yield (
-                        normal_path(f"{target}/{below.removeprefix(path)}"),
-                        replace(entry, **kept) if entry.kind == "file" else entry,
-                    )
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+                    place = normal_path(f"{target}/{below.removeprefix(start)}")
+                    yield place, replace(entry, **kept) if entry.kind == "file" else entry
 
 
 def _assignments(one: Instruction, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -332,7 +311,7 @@ def _assignments(one: Instruction, variables: Mapping[str, str]) -> Iterator[tup
 
 
 def _words_after(pattern: re.Pattern[str], scripts: str) -> list[str]:
-    words = " ".join(pattern.findall(_LINKED.sub(" ", scripts))).split()
+    words = " ".join(pattern.findall(scripts)).split()
     return sorted({one.strip("'\"") for one in words if not one.startswith("-")})
 
 

@@ -127,7 +127,14 @@ class TreeSource:
         if trouble := unusable(self._base(key), relative):
             raise ScenarioError(f"{self.source}: {key}: {trouble}")
         try:
-            found = tree_from_directory(self._base(key) / relative, blobs, at=at, limits=limits)
+            found = tree_from_directory(
+                self._base(key) / relative,
+                blobs,
+                at=at,
+                limits=limits,
+                # What is taken from a folder of the user's, and not from beside a scenario.
+                with_history=self.keeps_times,
+            )
         except UsageError as error:
             raise self._trouble(key, error) from error
         self.skipped.extend(found.skipped)

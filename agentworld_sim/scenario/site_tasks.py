@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -21,8 +22,36 @@ ELEMENT = re.compile(
 )
 """`button "Save"`, `button "Save" after "Title"`: an element as the snapshot of its page tells it."""
 
+_NODE = re.compile(r'([a-z]+)(?: ("(?:[^"\\]|\\.)*"|/.*?/))?(?= |:|$)')
+
 VERBS = ("open", "click", "type", "select", "press", "dialog", "answer")
 """What a step can be."""
+
+
+def element_ref(snapshot: str, target: str) -> str | None:
+    """The ref of the element that a step names; `None` where the page shows none."""
+    wanted = ELEMENT.fullmatch(target)
+    assert wanted is not None, target
+    role, name, side, text = wanted.groups()
+    lines = snapshot.splitlines()
+    if side:
+        marks = [number for number, line in enumerate(lines) if json.loads(text) in line]
+        if not marks:
+            return None
+        lines = lines[marks[0] + 1 :] if side == "after" else lines[marks[0] :: -1]
+    for line in lines:
+        said = line.strip().removeprefix("- ")
+        if said.startswith("'"):
+            said = said[1:].replace("''", "'")
+        node = _NODE.match(said)
+        ref = re.search(r"\[ref=(\w+)\]", said)
+        if node and ref and node[1] == role and (name is None or _same(node[2], name)):
+            return ref[1]
+    return None
+
+
+def _same(shown: str | None, name: str) -> bool:
+    return shown is not None and shown[0] == '"' and json.loads(shown) == json.loads(name)
 
 
 def _step(step: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentworld_sim.engines.table.operation import Does, Role
+from agentworld_sim.engines.table.operation import SAID, Compare, Does, Role
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._sections import JsonSchema
 from agentworld_sim.scenario._types import (
@@ -28,8 +28,6 @@ from agentworld_sim.scenario._types import (
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
-
-Compare = Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"]
 
 _TABLE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
 TableName = Annotated[
@@ -272,7 +270,7 @@ class OperationSpec(Strict):
             "arguments": {name: one.to_argument(name) for name, one in self.arguments.items()},
             "output": Output() if self.output is None else self.output.to_output(),
         }
-        return Operation(tool=tool, **{**dict(self), **read}, reasons=("the scenario says so",))
+        return Operation(tool=tool, **{**dict(self), **read}, reasons=(SAID,))
 
 
 __all__ = [

@@ -38,11 +38,7 @@ class TooComplex(Exception):
 
 
 def limit_validator(kind: type[Validator]) -> type[Validator]:
-    """The same dialect of JSON Schema, for `errors_of`.
-
-    Args:
-        kind: A validator class of jsonschema.
-    """
+    """The same dialect of JSON Schema, for `errors_of`."""
     from jsonschema import validators
 
     known = cast("Mapping[str, Any]", kind.VALIDATORS)

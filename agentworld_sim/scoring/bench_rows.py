@@ -53,6 +53,12 @@ class BenchRow:
     """Which turn is asked about, from 1."""
     sample: PredictionSample
     """The question, with the true observation."""
+    id: str = ""
+    """As the row calls it; rows about several turns may share it."""
+    current: str
+    """The action that is asked about, as a judge is told it."""
+    recorded: str = ""
+    """A model's whole reply (`gen`), where the row brings one."""
 
     @classmethod
     def from_json(
@@ -61,7 +67,6 @@ class BenchRow:
         """Reads one row.
 
         Args:
-            row: The row.
             place: File and line, for messages.
             domain: The domain, where the row does not name it: by the file's name or a setting.
 
@@ -83,7 +88,7 @@ class BenchRow:
         system: str = row["system_str"]
         trajectory = "bench-" + hash_ref("row", [own, system, actions[:1], answers[:1]])[:16]
         task = str(row.get("task") or "")
-        if not task or task.lower() in get_args(DomainName):
+        if not task or _domain_in(task):
             # The name of a domain would put all of its rows on one side.
             task = str(row.get("id") or trajectory)
         answers += [None] * (len(actions) - len(answers))
@@ -99,6 +104,9 @@ class BenchRow:
             sample=_sample(
                 task, trajectory, turn, own, messages, strip_marker(answers[turn - 1] or "")
             ),
+            id=str(row.get("id") or ""),
+            current=str(row.get("current_prompt") or actions[turn - 1]),
+            recorded=str(row.get("gen") or ""),
         )
 
 
@@ -168,17 +176,22 @@ def _domain(row: Mapping[str, Any], place: str, given: DomainName | None) -> Dom
             f"{place}: there is no domain {named!r}.{nearest(str(named), known)} There are:"
             f" {', '.join(known)}."
         )
-    if given is not None:
-        return given
-    task = str(row.get("task", "")).lower()
-    for name in known:
-        if name == task:
-            return name
+    told = _domain_in(str(row.get("task", "")))
+    if told and given and told != given:
+        raise UsageError(f"{place}: the row is of the domain {told!r}, and its file of {given!r}.")
+    if found := told or given:
+        return found
     raise UsageError(
         f"{place}: the row does not tell its domain. Name the file DOMAIN_test.jsonl, give rows a"
         " 'domain', or write domain = \"…\" into [data.settings]. Domains are:"
         f" {', '.join(known)}."
     )
+
+
+def _domain_in(task: str) -> DomainName | None:
+    """The domain that a row's `task` names, alone or after a slash."""
+    last = task.lower().rpartition("/")[2]
+    return next((name for name in get_args(DomainName) if name == last), None)
 
 
 def domain_of_file(path: Path) -> DomainName | None:

@@ -78,7 +78,6 @@ def check_input(sample: PredictionSample, observation: Observation) -> CheckInpu
     """What checks are given about a prediction, as at run time; `None` without evidence.
 
     Args:
-        sample: The sample that was predicted.
         observation: The prediction; see `read_observation`.
     """
     evidence = sample.evidence

@@ -17,12 +17,7 @@ function of the world at the end."""
 
 
 async def world_reward(world: World, reward: WorldReward) -> Reward | None:
-    """What a world earns as it stands; `None` where it cannot be judged.
-
-    Args:
-        world: The world.
-        reward: How it is judged.
-    """
+    """What a world earns as it stands; `None` where it cannot be judged."""
     if not isinstance(reward, str):
         return await reward(world)
     results = await check_goals(world)

@@ -119,7 +119,6 @@ class Judge:
     def __init__(self, settings: ModelSettings, *, prompts: Path | None = None) -> None:
         """
         Args:
-            settings: Where the judge is and how it is asked.
             prompts: A folder with `<domain>/judge_system_prompt.txt`, instead of the shipped prompt for
                 the domains that it has.
 

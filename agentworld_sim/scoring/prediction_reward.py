@@ -67,7 +67,6 @@ def answer_of(sample: PredictionSample, text: str) -> str | Refusal:
     A policy is trained on the whole form, where a world takes what it can get.
 
     Args:
-        sample: What was asked.
         text: What the policy wrote, thinking included.
     """
     if _is_lost_in_thought(text):

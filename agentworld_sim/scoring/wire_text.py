@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, cast
 
 from agentworld_sim.imagination.conversation import MARKER
@@ -27,6 +28,10 @@ def parse_call(text: str) -> ToolCall:
         return ToolCall("action", {"code": text})
     fields = cast("dict[str, Any]", value)
     name, arguments = fields.get("name"), fields.get("arguments")
+    if isinstance(arguments, str):
+        # Some rows write them as a text that is JSON.
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments)
     if isinstance(name, str) and isinstance(arguments, dict):
         return ToolCall(name, cast("dict[str, Any]", arguments))
     return ToolCall("action", fields)

@@ -86,9 +86,6 @@ def build_command(
     """The command for these options.
 
     Args:
-        options: What is asked for.
-        python: The interpreter that has the engine.
-        weights: What is known of the model.
         cpu: The engine computes on the processor.
         environment: Instead of this process's own; the key is read from it.
 

@@ -39,7 +39,6 @@ def find_weights(model: str, environment: Mapping[str, str] | None = None) -> We
 
     Args:
         model: A folder, or a name on the hub.
-        environment: Instead of this process's own.
 
     Raises:
         UsageError: it names a folder that does not exist or holds no model.

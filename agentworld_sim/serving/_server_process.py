@@ -37,7 +37,6 @@ def plan_server(
     """Looks at this machine and builds the command. Starts nothing.
 
     Args:
-        options: What is asked for.
         environment: The Python environment that has the engine; by default the one that
             AGENTWORLD_SERVE_ENVIRONMENT names, else this process's own.
 
@@ -90,7 +89,6 @@ def serve(
             print(server.url, server.model)
 
     Args:
-        options: What is asked for.
         environment: The Python environment that has the engine.
         timeout: Seconds until it must be healthy.
 

@@ -110,7 +110,6 @@ def diagnose(
         api_key: Sent as a bearer token.
         max_tokens: Limit of each answer, thinking included.
         timeout: Seconds without a byte after which a request is given up.
-        on_finding: Called with each finding when it is there.
 
     Raises:
         UsageError: the URL is not one.

@@ -80,8 +80,6 @@ class SiteApplication:
     def __init__(self, site: Site, tables: list[Table], *, user: str | None = None) -> None:
         """
         Args:
-            site: What it is.
-            tables: Its tables, as the scenario has them.
             user: Who is signed in as long as nobody signs in or out.
 
         Raises:

@@ -172,7 +172,6 @@ def _limit(text: Any, size: int | None = None) -> Any:
 
 
 def _text(*parts: object) -> str:
-    """What `~` gives."""
     _spend()
     texts: list[Any] = [part if hasattr(part, "__html__") else str(part) for part in parts]
     _limit("", sum(len(str(part)) for part in texts))

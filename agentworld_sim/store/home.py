@@ -13,11 +13,7 @@ STORE_FILE = "worlds.sqlite"
 
 
 def home(environment: Mapping[str, str] | None = None) -> Path:
-    """The folder of everything we keep: AGENTWORLD_HOME, else the user's data folder.
-
-    Args:
-        environment: Instead of this process's own.
-    """
+    """The folder of everything we keep: AGENTWORLD_HOME, else the user's data folder."""
     named = (os.environ if environment is None else environment).get("AGENTWORLD_HOME")
     if named:
         return Path(named).expanduser()

@@ -117,7 +117,8 @@ class MemoryStore:
     def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
         with self._lock:
             record = self.world(world_id)
-            if not self._belongs(ref, self._held[world_id]):
+            held = self._held[world_id]
+            if ref not in held and ref not in self._past(held):
                 raise UnknownWorldError(no_ref(ref, world_id))
             record = replace(record, head=ref, turns=self._depths[ref])
             self._worlds[world_id] = record
@@ -181,9 +182,6 @@ class MemoryStore:
         if ref not in self._held[world_id]:
             self._held[world_id].add(ref)
             self._needs[ref] += 1
-
-    def _belongs(self, ref: WorldRef, held: set[WorldRef]) -> bool:
-        return ref in held or ref in self._past(held)
 
     def _past(self, refs: Iterable[WorldRef]) -> set[WorldRef]:
         """The points, and all before them."""

@@ -44,13 +44,12 @@ KEPT_BLOB_BYTES = 32 * 1024 * 1024
 class PostgresStore(SqlStore):
     """Implements `WorldStore` in the tables `agentworld_…` of one database."""
 
-    def __init__(self, url: str, *, connections: int = CONNECTIONS) -> None:
+    def __init__(self, url: str) -> None:
         """Connects, and makes the tables if there are none.
 
         Args:
             url: `postgresql://USER@HOST:PORT/DATABASE`, with any parameters of libpq. What it leaves
                 out is taken from PGPASSWORD and the like, and from ~/.pgpass.
-            connections: How many this process may have open at once.
 
         Raises:
             UsageError: the URL cannot be read, or the package psycopg is not installed.
@@ -60,7 +59,7 @@ class PostgresStore(SqlStore):
         from agentworld_sim.store._postgres_connections import Connections, prepare
 
         self._sql = {**load_statements("queries.sql"), **load_statements("postgres.sql")}
-        self._connections = Connections(url, connections)
+        self._connections = Connections(url, CONNECTIONS)
         self.place = self._connections.place
         """The URL for people: without the password and the parameters."""
         self._blobs = _PostgresBlobs(self._connections, self._sql)

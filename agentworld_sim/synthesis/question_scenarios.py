@@ -20,8 +20,6 @@ def scenario_of(recipe: FictionRecipe, name: str, question: Mapping[str, Any]) -
     """A scenario as data: the world, the question, and the goal that is its answer.
 
     Args:
-        recipe: The world.
-        name: Of the scenario.
         question: As the step `questions` of a set keeps it.
     """
     return {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.fiction.page_base import builder_hash
 from agentworld_sim.fiction.recipe import FictionRecipe
 from agentworld_sim.types.json import canonical_json
+from agentworld_sim.whole_file import write_file
 
 Step = Literal["build", "questions", "check", "solve"]
 
@@ -91,7 +91,6 @@ class WorldSet:
         """Does a step of all worlds that need it, in so many processes, and gives what it came to.
 
         Args:
-            step: Which.
             options: What the step takes beside the world.
             jobs: Processes.
             done: Called after each world, those included that needed nothing.
@@ -195,10 +194,4 @@ def _origin_hash(folder: Path, recipe: FictionRecipe, step: Step) -> str:
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(f".{os.getpid()}.part")
-    try:
-        part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    write_file(file, json.dumps(content, ensure_ascii=False, indent=1) + "\n")

@@ -29,7 +29,6 @@ async def check_control(
     """The turns of the calls under the control. A control that decides by anything but the step breaks a rule.
 
     Args:
-        control: The control.
         calls: Calls of the scenario's tools, one after another, that it strikes and that it does not.
         scenario: What the world holds at the beginning; an empty machine by default.
         engines: What answers; as for `World.create`.

@@ -47,7 +47,6 @@ async def check_engine(
     """Raises `AssertionError`, naming the rule, when an engine breaks one.
 
     Args:
-        engine: The engine.
         tools: Tools that it answers, as an agent offers them.
         calls: Calls of them, one after another; better some that change the state and some that show it.
         scenario: What the world holds at the beginning; an empty machine by default.

@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.goals import check_goals
 from agentworld_sim.scenario import SiteTasks
-from agentworld_sim.scenario.site_tasks import ELEMENT
+from agentworld_sim.scenario.site_tasks import element_ref
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.world import World
 
 Call = Callable[[str, Mapping[str, Any]], Awaitable[tuple[str, bool]]]
-
-_NODE = re.compile(r'([a-z]+)(?: ("(?:[^"\\]|\\.)*"|/.*?/))?(?= |:|$)')
-
-
-def element_ref(snapshot: str, target: str) -> str | None:
-    """The ref of the element that a step names; `None` where the page shows none."""
-    wanted = ELEMENT.fullmatch(target)
-    assert wanted is not None, target
-    role, name, side, text = wanted.groups()
-    lines = snapshot.splitlines()
-    if side:
-        marks = [number for number, line in enumerate(lines) if json.loads(text) in line]
-        if not marks:
-            return None
-        lines = lines[marks[0] + 1 :] if side == "after" else lines[marks[0] :: -1]
-    for line in lines:
-        said = line.strip().removeprefix("- ")
-        if said.startswith("'"):
-            said = said[1:].replace("''", "'")
-        node = _NODE.match(said)
-        ref = re.search(r"\[ref=(\w+)\]", said)
-        if node and ref and node[1] == role and (name is None or _same(node[2], name)):
-            return ref[1]
-    return None
-
-
-def _same(shown: str | None, name: str) -> bool:
-    return shown is not None and shown[0] == '"' and json.loads(shown) == json.loads(name)
 
 
 class TaskAgent:

@@ -89,6 +89,11 @@ def parent_of(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or something in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 class FileTree(Mapping[str, FileEntry]):
     """An immutable mapping of absolute paths to entries."""
 
@@ -180,6 +185,29 @@ def normal_path(path: str) -> str:
         elif part not in ("", "."):
             parts.append(part)
     return "/" + "/".join(parts)
+
+
+MAX_LINKS = 40
+"""Symbolic links that are followed on the way to a file, as in Linux."""
+
+
+def without_links(files: Mapping[str, FileEntry], path: str) -> str | None:
+    """`path` without symbolic links; `None` when they go in circles."""
+    left = [part for part in path.split("/") if part and part != "."]
+    done, links = "/", 0
+    while left:
+        part = left.pop(0)
+        done = normal_path(f"{done}/{part}")
+        entry = files.get(done)
+        if entry is None or entry.kind != "symlink":
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            return None
+        target = entry.content
+        done = "/" if target.startswith("/") else normal_path(f"{done}/..")
+        left = [one for one in target.split("/") if one and one != "."] + left
+    return done
 
 
 OWNERS_BITS = 0o700

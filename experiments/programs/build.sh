@@ -5,8 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd) place=${1:-build/programs}
 mkdir -p "$place/debs" "$place/lists/partial"
 cd "$place"
 place=$PWD
-echo 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main' > sources.list
-apt=(-o "Dir::Etc::sourcelist=$place/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$place/lists")
+sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources > debian.sources  # Debian 12's own list, for sources
+apt=(-o "Dir::Etc::sourcelist=$place/debian.sources" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$place/lists")
 (cd debs && apt-get download clang-14 libclang1-14 libclang-common-14-dev lld-14 wasi-libc libclang-rt-14-dev-wasm32)
 for deb in debs/*.deb; do dpkg -x "$deb" tools; done
 apt-get "${apt[@]}" -qq update

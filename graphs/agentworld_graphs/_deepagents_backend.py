@@ -55,7 +55,7 @@ from agentworld_sim import (
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
-from agentworld_sim.types.files import FileEntry, normal_path
+from agentworld_sim.types.files import without_links
 
 _TOOLKIT = "deepagents-backend/"
 
@@ -421,16 +421,12 @@ def structured_result(answer: Observation) -> Mapping[str, Any]:
     return cast("dict[str, Any]", structured)
 
 
-LINKS = 40
-"""How many symbolic links are followed on the way to a file, as Linux does."""
-
-
 async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDownloadResponse:
     """The content of one file at a point of a world's history."""
     if not path.startswith("/"):
         return FileDownloadResponse(path, error="invalid_path")
     state = await world.state(ref)
-    real = _without_links(state.files, path)
+    real = without_links(state.files, path)
     entry = state.files.get(real) if real else None
     if real is None or entry is None:
         return FileDownloadResponse(path, error="is_directory" if real == "/" else "file_not_found")
@@ -440,22 +436,3 @@ async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDo
     if user != "root" and not entry.mode & (0o400 if entry.owner == user else 0o044):
         return FileDownloadResponse(path, error="permission_denied")
     return FileDownloadResponse(path, await world.read_file(real, at=ref))
-
-
-def _without_links(files: Mapping[str, FileEntry], path: str) -> str | None:
-    """`path` without symbolic links; `None` when they go in circles."""
-    left = [part for part in path.split("/") if part and part != "."]
-    done, links = "/", 0
-    while left:
-        part = left.pop(0)
-        done = normal_path(f"{done}/{part}")
-        entry = files.get(done)
-        if entry is None or entry.kind != "symlink":
-            continue
-        links += 1
-        if links > LINKS:
-            return None
-        target = entry.content
-        done = "/" if target.startswith("/") else normal_path(f"{done}/..")
-        left = [one for one in target.split("/") if one and one != "."] + left
-    return done

@@ -206,7 +206,6 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
 
 
 def _as_listed_tool(tool: BaseTool, bound: ToolSpec, listed: ToolSpec) -> BaseTool:
-    """A tool as it is listed."""
     changes: dict[str, Any] = {}
     if listed.description != bound.description:
         changes["description"] = listed.description

@@ -39,7 +39,6 @@ class ExpectedAnswer:
     status: Literal["success", "error"] = "success"
 
     def fits(self, text: str) -> bool:
-        """Whether `text` is as expected."""
         if isinstance(self.content, str):
             return text == self.content
         if isinstance(self.content, re.Pattern):

@@ -98,7 +98,6 @@ _END = object()
 
 @cache
 def _class_with_world(kind: type[Pregel[Any, Any, Any, Any]]) -> type[SimulatedGraph]:
-    """A class of graphs, with a world."""
     if issubclass(kind, SimulatedGraph):
         return kind
     return type(kind.__name__, (SimulatedGraph, kind), {"__module__": kind.__module__})

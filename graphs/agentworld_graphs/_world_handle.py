@@ -295,7 +295,6 @@ _guard = threading.Lock()
 
 
 def handle_of(given: World | HoldsWorld) -> WorldHandle:
-    """The handle of a world."""
     world = world_in(given)
     with _guard:
         handle = _handles.get(world)

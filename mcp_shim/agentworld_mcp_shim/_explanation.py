@@ -132,10 +132,7 @@ def explain_world(
 
     `problems` has the tools in order, and why one cannot be answered whatever it binds to.
     """
-    engine = TableEngine(
-        operations={n: spec.to_operation(n) for n, spec in world.scenario.operations.items()},
-        tables={n: spec.to_table(n) for n, spec in world.scenario.tables.items()},
-    )
+    engine = TableEngine(**world.scenario.table_options())
     tools = world.tools
     plan = engine.plan(tools.values())
     answers = tuple(

@@ -87,14 +87,10 @@ class MirrorHandlers:
     ) -> None:
         """
         Args:
-            mirror: What clients are shown.
-            worlds: Gives each request its world.
-            calls: Answers tool calls.
             real: Sends what is allowed to be real to the upstreams.
             control: Tools of our own that clients are offered.
             access: Access rules of the command line: by method (`resources/read`, …), all simulated by
                 default, and by tool. No tool is real that is not named here.
-            metrics: Counts calls.
         """
         self.mirror = mirror
         self._calls = calls

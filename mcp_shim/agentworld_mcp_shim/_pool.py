@@ -69,7 +69,6 @@ class WorldPool:
     def __init__(
         self,
         settings: ShimSettings,
-        mirror: Mirror | None = None,
         *,
         run: Run | None = None,
         clock: Callable[[], float] = time.time,
@@ -90,8 +89,6 @@ class WorldPool:
         self._mirror: asyncio.Future[Mirror | None] = asyncio.Future()
         self._specs: list[ToolSpec] = []
         self._sweeping: asyncio.Task[None] | None = None
-        if mirror is not None:
-            self.show(mirror)
 
     def show(self, mirror: Mirror | None) -> None:
         """Says whose tools the worlds are given; `None` for no more than their own."""

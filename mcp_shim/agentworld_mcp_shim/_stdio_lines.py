@@ -157,7 +157,6 @@ class LineWriter:
     def __init__(self, wire: IO[bytes], broken: Callable[[], Awaitable[object]]) -> None:
         """
         Args:
-            wire: Where lines are written.
             broken: Awaited when nobody reads them any more.
         """
         self._wire = wire

@@ -216,11 +216,6 @@ def upstream_url(environment: Mapping[str, str]) -> str | None:
 
 def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
     """Headers for requests to the upstream; what the client left unfilled is filled from the same variables."""
-    for variable in environment:
-        if variable.startswith("AGENTWORLD_UPSTREAM_HEADER_"):
-            raise UsageError(
-                f"{variable} is gone. Write all headers into {HEADERS_VARIABLE}, as JSON."
-            )
     form = 'a JSON object of strings, such as {"Authorization": "Bearer ${TOKEN}"}'
     try:
         parsed: object = json.loads(environment.get(HEADERS_VARIABLE) or "{}")

@@ -168,7 +168,6 @@ class _Lister:
         self._agreed = agreed
 
     async def listing(self) -> Listing:
-        """All that it lists."""
         from mcp import MCPError
 
         offered: Any = self._agreed.server.get("capabilities")

@@ -104,7 +104,6 @@ class WorldOpener:
         """The world of that id, as any process left it; a new one if there is none.
 
         Args:
-            world_id: Its id in the store.
             fresh: Whether there is hardly one yet, so that it is not looked for first.
             gone: Whether a world that is there counts as removed; then it is, first.
             admit: Called before a new one is made; may raise.

@@ -17,7 +17,7 @@ from tests.architecture.imports import (
 )
 
 LAYERS = """
-    regex errors toml _version types extras redaction schema ports registry ingest store diff llm checks
+    regex plain_text errors toml whole_file _version types extras redaction schema ports registry ingest store diff llm checks
     domains
     toolkits relational engines controls imagination fiction runtime scenario sites proxy world_records world goals supports_world binding
     scoring world_spec episode cassette rollouts assembly web_proxy serving bench synthesis report testing cli

@@ -34,8 +34,6 @@ from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.state import StateChange, WorldState
 from tests.properties import examples
 
-pytest.importorskip("pydantic_monty", reason="the extra `compiled` is not installed")
-
 SCHEMA = {"type": "object", "properties": {"litres": {"type": "number"}}}
 RIGHT = """
 def answer(arguments, tables, now, seed):

@@ -30,6 +30,9 @@ from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.ports import ImaginedValue, StepContext
 from tests.properties import examples
 
+# The sessions are recorded anew for them; `test_rules` records some each time.
+pytestmark = pytest.mark.slow
+
 
 @cache
 def computed() -> TransitionSet:
@@ -85,11 +88,11 @@ def test_enough_is_recorded_of_every_kind() -> None:
         *("an empty table", "a table with one record", "a table with 100 records and more"),
         *("ids that look alike", "letters beyond ASCII", "texts that mislead"),
         "numbers at their limits",
+        *("a task's last call", "deterministic", "pre-existing", "runtime metadata"),
     }
     assert labels["after 100 calls"] == 80
 
 
-@pytest.mark.slow
 def test_other_processes_record_the_same_bytes(tmp_path: Path) -> None:
     computed().write(tmp_path / "here.jsonl")
     program = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,9 @@ def test_tools_that_lose_by_examples_are_told_none(
     paths = [tmp_path / name for name in ("without.jsonl", "with.jsonl")]
     for path, rows in zip(paths, (without, helped), strict=True):
         path.write_text(
-            json.dumps({"settings": {}}) + "\n" + "".join(one.to_line() for one in rows)
+            json.dumps({"settings": {}})
+            + "\n"
+            + "".join(json.dumps(asdict(one)) + "\n" for one in rows)
         )
     output = tmp_path / "examples.jsonl"
     recorded = str(recording(*(f"task_{number}" for number in range(9))))

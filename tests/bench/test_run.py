@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from agentworld_sim.bench import run as runs
 from agentworld_sim.bench.make import make
 from agentworld_sim.bench.predict import operations_of
+from agentworld_sim.bench.ray_cluster import on_ray
 from agentworld_sim.bench.run import Row, figure, figures_of, read_run
 from agentworld_sim.bench.scores import Score
 from agentworld_sim.bench.transitions import Transition, TransitionSet
@@ -79,6 +81,12 @@ async def test_every_call_is_asked_in_the_state_it_was_made_in(
     figures = figures_of(rows)
     assert (figures["right"].share, figures["refused"].share) == (80.0, 0.0)
     assert figures["state, calls that write"].count == 3
+    # Of what changes one field, answer and state are two figures.
+    assert [figures[f"{part}, 1 field changed"].share for part in ("value", "state")] == [0.0, 0.0]
+    assert [figures[f"{part}, 2 to 3 fields"].share for part in ("value", "state")] == [
+        100.0,
+        100.0,
+    ]
 
 
 async def test_a_run_goes_on_where_it_was_killed_and_asks_nothing_twice(
@@ -94,8 +102,17 @@ async def test_a_run_goes_on_where_it_was_killed_and_asks_nothing_twice(
         assert len(served.requests) - before == 3
         assert [row.score for row in again] == [row.score for row in whole]
         assert len(read_run(output)[1]) == 5
-        with pytest.raises(UsageError, match=r"other settings \(samples\)"):
+        with pytest.raises(UsageError, match=r"differ in samples \("):
             await run(transitions, model(served.url, samples=2), output)
+
+
+async def test_a_file_of_something_else_is_not_written_over(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    for text in ("mine", "mine\n"):
+        notes.write_text(text)
+        with pytest.raises(UsageError, match="holds something else, not a run over recordings"):
+            await run([], model("http://127.0.0.1:9/v1"), notes)
+        assert notes.read_text() == text
 
 
 async def test_a_world_that_refuses_is_counted_as_that(
@@ -122,12 +139,15 @@ async def test_a_whole_session_goes_on_with_what_was_answered(
     with server(transitions, wrong=2) as served:
         rows = await run(transitions, model(served.url), output, whole_sessions=True)
         assert "no idea" in str(served.requests[-1].messages), "it was told what it had said"
-        with pytest.raises(UsageError, match=r"other settings \(whole_sessions\)"):
+        with pytest.raises(UsageError, match="differ in whole_sessions"):
             await run(transitions, model(served.url), output)
     # Order 4711 was never closed, and nothing makes up for that.
     assert [row.score.value for row in rows] == [True, True, False, True, True]
     assert [row.score.state for row in rows] == [True, True, False, False, False]
-    assert figures_of(rows)["sessions whose first 5 calls are right"].share == 0.0
+    figures = figures_of(rows)
+    assert figures["sessions whose first 5 calls are right"].share == 0.0
+    ended = figures["state, after a task's last call"]
+    assert (ended.share, ended.count) == (0.0, 1)
 
 
 async def test_a_whole_session_that_was_cut_off_is_asked_anew_and_counted_once(
@@ -236,6 +256,18 @@ def test_the_command_asks_reports_and_calibrates(
         asking = ("--side", side, "--model-url", served.url, "--no-thinking")
         call("run", recorded, "--output", output, *asking)
         call("run", recorded, "--output", tmp_path / "whole.jsonl", "--whole-sessions", *asking)
+        other = next(
+            one
+            for one in ("train", "known", "unseen")
+            if one not in {one.side for one in transitions}
+        )
+        nothing = ("run", recorded, "--output", tmp_path / "none.jsonl", *asking, "--side", other)
+        done = runner.invoke(cli, ["bench", *map(str, nothing)])
+        sides = ", ".join(sorted({one.side for one in transitions}))
+        assert (done.exit_code, (tmp_path / "none.jsonl").exists()) == (2, False)
+        assert f"nothing is on the side {other!r}. Sides that have calls: {sides}." in " ".join(
+            done.output.split()
+        )
     told = json.loads(call("report", tmp_path / "whole.jsonl", "--json"))["whole"]
     assert told["right"]["count"] == len(transitions)
     assert told["sessions whose first 5 calls are right"]["share"] == 0.0
@@ -247,6 +279,20 @@ def test_the_command_asks_reports_and_calibrates(
     assert "tokens written, a call" in table
     call("calibrate", output, "--output", tmp_path / "sure.json")
     assert Calibration.load(tmp_path / "sure.json").about["run"] == "run.jsonl"
+
+
+def test_most_counts_calls_or_whole_sessions(recording: Callable[..., Path]) -> None:
+    shop = TransitionSet.load([recording("task_1", "task_2", "task_3")])
+    side = next(shop.transitions()).side
+    calls = [one for one in shop.transitions() if one.side == side]
+    assert runs.draw(shop, side, 2, 0) == [
+        one for one in calls if one in runs.draw(shop, side, 2, 0)
+    ]
+    assert len(runs.draw(shop, side, 2, 0)) == 2
+    whole = runs.draw(shop, side, 2, 0, whole_sessions=True)
+    tasks = list(dict.fromkeys(one.session.task for one in whole))
+    assert len(tasks) == 2
+    assert whole == [one for one in shop.transitions() if one.session.task in tasks]
 
 
 def test_a_source_an_environment_and_a_package_that_are_missing_are_named(tmp_path: Path) -> None:
@@ -261,3 +307,10 @@ def test_a_source_an_environment_and_a_package_that_are_missing_are_named(tmp_pa
     with pytest.raises(UsageError, match="bfcl-eval is not installed"):
         make("bfcl", tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"agentworld-sim\[ray\]"):
+        async with on_ray(asyncio.sleep):
+            pass

@@ -12,10 +12,10 @@ from hypothesis import given, strategies as st
 
 from agentworld_sim import Observation, ToolCall, ToolSpec, UsageError, World
 from agentworld_sim.cassette import Cassette, CassetteMiss, Recorder
-from agentworld_sim.cassette.file import write_file
 from agentworld_sim.cassette.replay import ReplayEngine
 from agentworld_sim.errors import WorldFailure
 from agentworld_sim.redaction.records import Redaction, secret_kind
+from agentworld_sim.whole_file import write_file
 
 READ = ToolSpec(name="read", input_schema={"type": "object"})
 SEND = ToolSpec(name="send", input_schema={"type": "object"})

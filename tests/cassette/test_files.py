@@ -13,9 +13,10 @@ from hypothesis import given, settings, strategies as st
 from agentworld_sim.cassette import CassetteSession, is_cassette, trim
 from agentworld_sim.cassette._recorded_answers import Entry, Key, in_order
 from agentworld_sim.cassette._yaml import dump, loader
-from agentworld_sim.cassette.file import Cassette, write_file
+from agentworld_sim.cassette.file import Cassette
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedReply
+from agentworld_sim.whole_file import write_file
 from tests.cassette.lab import Studio, command, numbered
 from tests.properties import examples
 
@@ -92,8 +93,8 @@ def test_whole_files_are_read_back(calls: list[tuple[str, dict[str, str], str]])
         write_file(path, Cassette(model=True, entries=entries).text())
         found = Cassette.load(path)
     # Two halves of a pair side by side are one character to JSON.
-    assert [(one.key.text, _exact(one.answer)) for one in found.entries] == [
-        (one.key.text, _exact(one.answer)) for one in entries
+    assert [(_exact(json.loads(one.key.text)), _exact(one.answer)) for one in found.entries] == [
+        (_exact(json.loads(one.key.text)), _exact(one.answer)) for one in entries
     ]
 
 
@@ -128,7 +129,7 @@ answers:
       - day: Tuesday
         degrees: 19.5
       note: The rest of the week is uncertain.
-- command: [git, commit, -m, first try!]
+- command: [hg, commit, -m, first try!]
   cwd: /srv/app
   stdin: "y\\n"
   state: {files: xtzktwsoqpmk, env: lvmplrmpmnym}
@@ -138,7 +139,7 @@ answers:
        1 file changed
     operations:
     - kind: write
-      path: .git/HEAD
+      path: .hg/HEAD
       content: "ref: refs/heads/main\\n"
 computed:
 - Bash wnunmmlm uxyomvzz
@@ -147,7 +148,7 @@ computed:
 
 def _golden(request: ModelRequest) -> Reply:
     if "argv:" in request.last_user:
-        wrote = {"kind": "write", "path": ".git/HEAD", "content": "ref: refs/heads/main\n"}
+        wrote = {"kind": "write", "path": ".hg/HEAD", "content": "ref: refs/heads/main\n"}
         return command("[main 1a2b3c4] first try!\n 1 file changed\n", wrote)
     days = [{"day": "Monday", "degrees": 21}, {"day": "Tuesday", "degrees": 19.5}]
     said = {"city": "Bern", "days": days, "note": "The rest of the week is uncertain."}
@@ -158,7 +159,7 @@ async def test_a_cassette_can_be_read_by_people(studio: Studio) -> None:
     async with studio.open("once", _golden) as one:
         await one.ask()
         await one.bash("ls")
-        await one.bash("echo y | git commit -m 'first try!'")
+        await one.bash("echo y | hg commit -m 'first try!'")
         await one.end()
     assert studio.text == GOLDEN
 

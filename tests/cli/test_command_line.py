@@ -244,6 +244,8 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (["world", "rm", "nope"], 2, "there is no world 'nope'"),
         (["shell", "--scenario", "failing-tset", "-c", "ls"], 2, "Did you mean 'failing-test'?"),
         (["shell", "--scenario", "x", "--from", ".", "-c", "ls"], 2, "Give one of them"),
+        (["shell", "--package", "absent", "-c", "ls"], 2, "there is no wheel for 'absent'"),
+        (["machine", "packages", "add", "x", "--to", "/proc/x"], 2, "cannot be kept in /proc/x"),
         (["shell", "--from", "nowhere", "-c", "ls"], 2, "'nowhere' is not a folder"),
         (["web", "failing-test"], 2, "the scenario 'failing-test' has no internet"),
         (["web", "fictional-web", "--port", "x"], 2, "'x' is not a valid integer"),

@@ -41,9 +41,9 @@ def program(stdout: str, *, thinking: str = "") -> ScriptedReply:
 
 
 def told(request: ModelRequest) -> ScriptedReply:
-    if "$ git log" in request.last_user:
+    if "$ hg log" in request.last_user:
         return program("3f2c9e1 Mend the parser\n", thinking="A short log will do.")
-    if "$ git status" in request.last_user:
+    if "$ hg status" in request.last_user:
         wrong = ScriptedReply("nothing to commit")
         return program("clean\n") if "could not be used" in request.last_user else wrong
     return ScriptedReply("", thinking="No idea.")
@@ -58,9 +58,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     here = Home(tmp_path_factory.mktemp("home"))
     with ScriptedModelServer(told, api_key=SECRET) as server:
         for command, code in (
-            ("echo hi; git log --oneline | tr a-z A-Z", 0),
+            ("echo hi; hg log --oneline | tr a-z A-Z", 0),
             ("echo computed", 0),
-            ("git status", 0),
+            ("hg status", 0),
             ("kubectl get pods", 4),
         ):
             done = here.run(
@@ -85,7 +85,7 @@ def as_json(home: Home, *arguments: str) -> list[dict[str, Any]]:
 def test_the_last_turn_that_asked_is_shown(home: Home) -> None:
     text = shown(home, "lab")
     assert text.startswith("turn 3 of 3: bash-c, imagined\nref ")
-    assert "request 1 of 2: $ git status (answered by the server)" in text
+    assert "request 1 of 2: $ hg status (answered by the server)" in text
     assert "not used: the answer is not valid JSON" in text
     assert "An earlier answer to this turn could not be used" in text
 
@@ -110,8 +110,8 @@ def test_a_request_is_shown_whole(home: Home) -> None:
         '"temperature": 0.6',
         "with a JSON schema for the answer (--json shows it)",
         "# Role and Task",
-        "### Turn 1\n**Action:**\n$ git log --oneline\n",
-        "script it stands in:\n```\necho hi; git log --oneline | tr a-z A-Z\n",
+        "### Turn 1\n**Action:**\n$ hg log --oneline\n",
+        "script it stands in:\n```\necho hi; hg log --oneline | tr a-z A-Z\n",
         "── reply ──",
         '{"stdout": "3f2c9e1 Mend the parser\\n"',
         "prompt_tokens 1,",
@@ -137,9 +137,9 @@ def test_a_failed_step_is_shown_with_every_reply(home: Home) -> None:
 def test_json_holds_messages_parameters_and_replies(home: Home) -> None:
     (one,) = as_json(home, "lab", "--turn", "1")
     assert [message["role"] for message in one["messages"]] == ["system", "user"]
-    assert one["messages"][1]["content"].startswith("### Turn 1\n**Action:**\n$ git log")
+    assert one["messages"][1]["content"].startswith("### Turn 1\n**Action:**\n$ hg log")
     assert one["parameters"]["response_format"]["json_schema"]["schema"]["required"]
-    assert (one["about"], one["thinking"]) == ("$ git log --oneline", "A short log will do.")
+    assert (one["about"], one["thinking"]) == ("$ hg log --oneline", "A short log will do.")
     refused, used = as_json(home, "lab")
     assert refused["problem"] and "problem" not in used
     assert len(as_json(home, "lab", "--failed")) == 4
@@ -288,7 +288,7 @@ def test_a_key_in_the_url_is_refused_and_not_shown(home: Home) -> None:
 def test_a_server_that_is_not_there_fails_the_command_and_prints_nothing(home: Home) -> None:
     with ScriptedModelServer() as gone:
         url = gone.url
-    done = home.run("shell", "--model-url", url, "-c", "echo hi; git log")
+    done = home.run("shell", "--model-url", url, "-c", "echo hi; hg log")
     assert (done.returncode, done.stdout) == (4, "")
     assert f"the model server {url} cannot be reached" in done.stderr
     assert "agentworld serve" in done.stderr
@@ -296,6 +296,6 @@ def test_a_server_that_is_not_there_fails_the_command_and_prints_nothing(home: H
 
 def test_a_wrong_model_name_lists_what_is_served(home: Home) -> None:
     with ScriptedModelServer(model="tiny") as server:
-        done = home.run("shell", "--model-url", server.url, "--model", "tinny", "-c", "git log")
+        done = home.run("shell", "--model-url", server.url, "--model", "tinny", "-c", "hg log")
     assert (done.returncode, done.stdout) == (4, "")
     assert "'tinny'" in done.stderr and "'tiny'" in done.stderr

@@ -37,7 +37,7 @@ PROBE = ToolCall(
     {
         "command": "echo $? $PWD; declare -p a b list map 2>&1; declare -f f; alias; trap -p;"
         " set -o; shopt; echo $RANDOM $RANDOM $SRANDOM; date +%s.%N; umask; echo $#-$*;"
-        " find / -xdev -newermt 2020-01-01 -printf '%p %m %T@ %s %l\\n' 2>/dev/null | sort;"
+        " find / -xdev -path /usr/lib -prune -o -newermt 2020-01-01 -printf '%p %m %T@ %s %l\\n' 2>/dev/null | sort;"
         " cat /root/* 2>/dev/null"
     },
 )
@@ -84,7 +84,7 @@ TOOL_NAMES = st.sampled_from(["session", "session", "run"])
 calls = st.builds(call_of, TOOL_NAMES, st.sampled_from(COMMANDS))
 
 IMAGINED = (
-    "git status; git status | cat",
+    "hg status; hg status | cat",
     "kit one > made; echo $RANDOM",
     "f() { kit f; }; f; f",
     "kit write; kit append; cat /root/log",
@@ -211,8 +211,8 @@ async def test_every_point_with_imagined_commands_reopens_with_nobody_to_ask(
 @settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=st.lists(imagined_calls, max_size=3), call=imagined_calls)
 @example(
-    before=[call_of("session", "git status; git status | cat"), call_of("run", "kit one > made")],
-    call=call_of("session", "git status; git status | cat"),
+    before=[call_of("session", "hg status; hg status | cat"), call_of("run", "kit one > made")],
+    call=call_of("session", "hg status; hg status | cat"),
 )
 @example(
     before=[call_of("session", "f() { kit f; }; f; f"), call_of("session", "x=ki; ${x}t dynamic")],

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator
 
 from agentworld_sim.engines.shell.command_question import MANIFESTS
-from agentworld_sim.engines.shell.programs import UNINSTALLED
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, COMMON_PROGRAMS
 
 _HEAD = """# Programs that are imagined
 
 What the machine cannot compute is not found, as on a machine without it; with a language world model it is
 imagined, on the same files. This page is written by `python -m tests.docs.imagined_page`; a test holds it to
-the code. Python and its packages are computed where the extra `machine` is installed.
+the code. Python, its packages and git are computed where the extra `machine` is installed.
 
 ## Their share
 
@@ -38,6 +38,8 @@ SHARES = (
     ("aws systemctl ruby", "less than 0.05 %", ""),
 )
 """Programs, and the shares of commands and sessions that call one of them; an empty one was not counted apart."""
+
+UNINSTALLED = COMMON_PROGRAMS.difference(COMMAND_NAMES)
 
 
 def page() -> str:

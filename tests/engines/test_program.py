@@ -20,8 +20,6 @@ from agentworld_sim.llm.settings import ModelSettings
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.testing import check_engine
 
-pytest.importorskip("pydantic_monty", reason="the extra `compiled` is not installed")
-
 SCHEMA = {"type": "object", "properties": {"order_id": {"type": "string"}}}
 TOOLS = [ToolSpec(name=name, input_schema=SCHEMA) for name in ("close_order", "open_order")]
 CLOSE = """

@@ -41,7 +41,6 @@ def figures(score: AnswerScore) -> Sequence[float]:
 
 
 def test_every_figure_is_that_of_the_original() -> None:
-    pytest.importorskip("dateparser")
     cases = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
     for case in cases:
         score = score_answer(gold_of(case), case["answer"])

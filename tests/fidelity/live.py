@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
@@ -51,7 +51,7 @@ class WorldShell:
 
 
 def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
-    shell = LiveShell(MACHINE, COMMANDS)
+    shell = LiveShell(MACHINE, commands_of(MACHINE))
     shell.materialise(tree, blobs)
     return shell
 

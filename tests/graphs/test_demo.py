@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from agentworld_graphs._demo._demo_agent import HOURS, package_script
 from agentworld_sim.cli import cli
 from agentworld_sim.scenario import Scenario, TextFile
-from agentworld_sim.store.home import cache_home, home
+from agentworld_sim.store.home import home
 
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 
@@ -40,9 +40,6 @@ def demo(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.promise("host-files")
-@pytest.mark.skipif(
-    not list(cache_home().glob("wheels/pytest-*.whl")), reason="make demo gets the wheels of pytest"
-)
 def test_the_demo_mends_the_package_and_leaves_the_host_as_it_was(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

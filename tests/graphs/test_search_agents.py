@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
+import langchain_tavily
 import pytest
 from langchain import agents
 from langchain_core.messages import AIMessage, ToolMessage
@@ -108,10 +109,9 @@ def test_a_search_that_finds_nothing_is_an_error_that_the_model_reads(world: Wor
 def test_the_tools_of_langchain_tavily_are_answered(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = pytest.importorskip("langchain_tavily")
     monkeypatch.setenv("TAVILY_API_KEY", "none")
-    search = simulate(package.TavilySearch(max_results=1), world)
+    search = simulate(langchain_tavily.TavilySearch(max_results=1), world)
     (found,) = search.invoke({"query": "Ardent lamp"})["results"]
-    read = simulate(package.TavilyExtract(), world)
+    read = simulate(langchain_tavily.TavilyExtract(), world)
     (page,) = read.invoke({"urls": [found["url"]]})["results"]
     assert page["raw_content"].startswith("# Ardent\n\nThe Ardent is a lamp")

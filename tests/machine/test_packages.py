@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("wasmtime")
-pytest.importorskip("resolvelib")
-
 from agentworld_sim import ToolCall, World
 from agentworld_sim.errors import UsageError
 from agentworld_sim.scenario import Scenario
@@ -52,14 +49,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder beside a scenario, filled by the command that a user has."""
     folder = tmp_path_factory.mktemp("scenario")
     add = [sys.executable, "-m", "agentworld_sim.cli", "machine", "packages", "add"]
-    done = subprocess.run(
-        [*add, "--to", str(folder / "wheels"), "pytest", "setuptools"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"no index of packages: {done.stderr}")
+    subprocess.run([*add, "--to", str(folder / "wheels"), "pytest", "setuptools"], check=True)
     make_wheel(folder / "wheels", "small")
     return folder
 
@@ -115,7 +105,7 @@ async def test_pip_installs_from_its_wheels_and_a_fork_has_what_was_installed(ma
         world, "pip install small nothing; pip install small; python3 -c 'import small'"
     )
     assert "ERROR: No matching distribution found for nothing\n" in said
-    assert "Successfully installed small" in said
+    assert "Successfully installed small-1.0\n" in said
     fork = await world.fork()
     assert "Successfully uninstalled small-1.0" in await run(fork, "pip uninstall -y small")
     assert await run(world, "pip freeze | grep small") == "small==1.0\n"

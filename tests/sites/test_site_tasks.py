@@ -12,7 +12,8 @@ import pytest
 from agentworld_sim import ScenarioError, UsageError
 from agentworld_sim.scenario import SiteTasks, site_tasks
 from agentworld_sim.scenario.site_file import SHIPPED
-from agentworld_sim.testing.task_proof import element_ref, prove_site_task
+from agentworld_sim.scenario.site_tasks import element_ref
+from agentworld_sim.testing.task_proof import prove_site_task
 
 SITES = sorted(file.parent.name for file in SHIPPED.glob("*/tasks.yaml"))
 TASKS = [

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from agentworld_sim import ToolCall, Turn, World
+from agentworld_sim.bench.transitions import RecordedCall, RecordedSession, TransitionSet
+from agentworld_sim.cli import cli
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from experiments.pocket.world import scenario
+from agentworld_sim.types.tools import ToolSpec
+from experiments.pocket.world import TOOL, scenario
 from tests.vllm.server import ROOT, VllmServer, serve
 
 POCKET = ROOT / "fixtures" / "pocket-world"
@@ -70,6 +77,59 @@ async def test_a_held_out_session_is_answered_as_the_shell_computes_it(
         answer, truth = await imagined.step(call), await computed.step(call)
         assert (command, answer.observation.text) == (command, truth.observation.text)
         assert_imagined(answer)
+
+
+async def recorded_sessions() -> TransitionSet:
+    """A bench made on the spot: what the shell says in these sessions. Which files they change is not told."""
+    found = TransitionSet()
+    for name, commands in SESSIONS.items():
+        async with await World.create(scenario({}), model=False) as world:
+            said = [await world.step(ToolCall("bash", {"command": one})) for one in commands]
+        calls = [
+            RecordedCall(call=one.call, observation=one.observation, changes={}) for one in said
+        ]
+        found.sessions.append(
+            RecordedSession(
+                source="pocket",
+                task=name,
+                tools=(ToolSpec.from_json(TOOL),),
+                keys={},
+                initial={},
+                calls=tuple(calls),
+                has_state=False,
+            )
+        )
+    return found
+
+
+def test_the_bench_makes_asks_counts_and_learns(pocket_server: VllmServer, tmp_path: Path) -> None:
+    made = asyncio.run(recorded_sessions())
+    made.write(tmp_path / "pocket.jsonl")
+
+    def call(*arguments: object) -> str:
+        environment = {"AGENTWORLD_API_KEY": pocket_server.api_key}
+        words = ["bench", *map(str, arguments)]
+        done = CliRunner(env=environment).invoke(cli, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    runs = [tmp_path / f"{side}.jsonl" for side in ("train", "known", "unseen")]
+    for run in runs:
+        call(
+            *("run", tmp_path / "pocket.jsonl", "--output", run, "--side", run.stem),
+            *("--model-url", pocket_server.url, "--prompts", POCKET / "prompts"),
+            *("--no-records", "--max-tokens", 200, "--reasks", 0),
+        )
+    told = json.loads(call("report", *runs, "--json"))
+    asked = {name: one["right"] for name, one in told.items() if one["right"]["count"]}
+    assert sum(one["count"] for one in asked.values()) == sum(map(len, SESSIONS.values()))
+    # It samples here, and gets nearly all of these sessions right at its most probable tokens.
+    assert all(one["share"] >= 60 for one in asked.values())
+    (run,) = (one for one in runs if one.stem == next(iter(asked)))
+    counts = json.loads(call("thinking", run, "--json"))
+    assert counts["traces"] == asked[run.stem]["count"]
+    assert counts["self-correction"]["share"] == 0
+    assert "fitted on" in call("calibrate", run, "--output", tmp_path / "sure.json")
 
 
 def assert_imagined(turn: Turn) -> None:

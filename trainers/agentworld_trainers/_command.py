@@ -17,7 +17,7 @@ import click
 
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.extras import require
-from agentworld_trainers._text_table import text_table
+from agentworld_sim.plain_text import text_table
 
 if TYPE_CHECKING:
     from agentworld_sim.rollouts import RolloutRecord

@@ -152,15 +152,6 @@ class PageIndex:
         """The hosts of the pages, without `www.`."""
         return [host for (host,) in self._db.execute("select distinct host from page")]
 
-    def showing(self, cell: Cell) -> list[str]:
-        """The URLs of the pages on which a fact stands."""
-        found = self._db.execute(
-            "select url from page join page_cell on page = number where about = ? and key = ? and field = ?"
-            " order by number",
-            cell,
-        )
-        return [url for (url,) in found]
-
     def search(
         self, query: str, limit: int = 10, accept: Accept = lambda page: True
     ) -> list[WebPage]:

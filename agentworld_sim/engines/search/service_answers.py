@@ -319,7 +319,6 @@ def tavily_refusal(arguments: Arguments) -> str:
 
 
 def tavily_results(turn: SearchTurn, arguments: Arguments) -> list[dict[str, Any]]:
-    """The results of a search."""
     news = arguments.get("topic") == "news"
     since = arguments.get("start_date") or first_day(turn, arguments.get("time_range"))
     kind = "news" if news else ""

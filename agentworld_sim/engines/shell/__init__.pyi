@@ -1,7 +1,14 @@
+from ._command import (
+    Command as Command,
+    CommandCall as CommandCall,
+    CommandResult as CommandResult,
+    Endless as Endless,
+)
 from .command_question import (
     CommandQuestion as CommandQuestion,
     machine_sum as machine_sum,
 )
+from .commands import known_programs as known_programs
 from .file_operations import (
     CommandAnswer as CommandAnswer,
     FileOperation as FileOperation,
@@ -15,3 +22,5 @@ from .machine import (
 from .script_analysis import needs_more_input as needs_more_input
 from .shell_engine import ShellEngine as ShellEngine
 from .turn import ShellTurn as ShellTurn
+from .wasi.process import run_process as run_process
+from .wasi.wasm_module import WasmModule as WasmModule

@@ -18,6 +18,7 @@ from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.network_door import NetworkDoor
+from agentworld_sim.errors import EngineFailure
 
 HELPER = "/proc/self/exe"
 """The command of ours that functions call. An agent sees an unreadable file of this name."""
@@ -39,11 +40,9 @@ class NativeCall(Protocol):
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> CommandResult:
-        """Runs it.
+        """Runs it, with other arguments and another input than those of the call where they are given.
 
         Args:
-            argv: Other arguments than those of the call.
-            stdin: Another input than that of the call.
             program: Another command than the one of the same name: for commands that run commands.
                 One of ours answers there too, except the calling one.
             limit_us: World time after which it is killed.
@@ -55,6 +54,11 @@ class NativeCall(Protocol):
 
 class Endless(Exception):
     """Raised by a command that a real machine would still be running: the turn ends by timeout."""
+
+
+class NotComputed(EngineFailure):
+    """Raised by a program that has changed nothing and does not compute what it was asked for: where commands are
+    imagined, this one is."""
 
 
 class Streams(Protocol):
@@ -69,6 +73,7 @@ class Streams(Protocol):
 
         Raises:
             BrokenPipeError: nobody reads it any more.
+            OSError: the disk is full.
         """
         ...
 

@@ -18,12 +18,7 @@ from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell.bash_texts import unfaithful
-from agentworld_sim.engines.shell.programs import (
-    COMMAND_NAMES,
-    DATA,
-    MISSING,
-    PACKAGE_OF_COMMAND,
-)
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, MISSING, PACKAGE_OF_COMMAND
 from agentworld_sim.regex import lazy_compile
 
 TEXT = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -275,30 +270,13 @@ _LOOKS_UP = lazy_compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 
 CHECKSUMS = ("b2sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum")
 
+_SHIMS = (DATA / "shims.bash").read_text("utf-8")
 _FUNCTIONS = {
     name: lazy_compile(pattern)
-    for name, pattern in {
-        "awk": r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)",
-        "cmp": r"\bcmp\s",
-        "compgen": r"\bcompgen\s",
-        "dd": r"\bdd\b.*\bif=/dev/u?random\b",
-        "fc": r"\bfc\s+-",
-        "column": r"\bcolumn\s[^|;&\n]*-\w*[cx]",
-        "join": r"\bjoin\s",
-        "od": r"\bod\s[^|;&\n]*-\w*t\s*f",
-        "split": r"\bsplit\s[^|;&\n]*-(?:\w*a|-suffix)",
-        **{name: rf"\b{name}\s" for name in CHECKSUMS},
-        "gunzip": r"\bgunzip\b",
-        "gzip": r"\bgzip\b",
-        "history": r"\bhistory\b",
-        "jq": r"\bjq\b[\s\S]*\bnow\b",
-        "printf": r"printf[\s\S]*%[^%\s]*\([^)]*\)T",
-        "sleep": r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep",
-        "sort": r"\bsort\b.*(?:-\w*R|--random-sort)",
-        "tar": r"\btar\b",
-        "tee": r"\btee\s",
-        "umask": r"\bumask\b",
-    }.items()
+    for name, pattern in (
+        *re.findall(r"(?m)^#: (\w+) (.*)$", _SHIMS),
+        *((name, rf"\b{name}\s") for name in CHECKSUMS),
+    )
 }
 """Which scripts a function of `shims.bash` is for."""
 
@@ -313,9 +291,7 @@ def _in_one_line(body: str) -> str:
 
 _BODIES: Mapping[str, str] = {
     name: _in_one_line(body)
-    for name, body in re.findall(
-        r"(?ms)^(\w+)\(\) \{.*?\n(.*?)\n\}$", (DATA / "shims.bash").read_text("utf-8")
-    )
+    for name, body in re.findall(r"(?ms)^(\w+)\(\) \{.*?\n(.*?)\n\}$", _SHIMS)
 }
 
 _BODY_OF = {"gunzip": "gzip", **dict.fromkeys(CHECKSUMS, "checksum")}

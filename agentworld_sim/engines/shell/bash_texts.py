@@ -46,10 +46,7 @@ _REAL = (
         lazy_compile(r"(?:file(?:name)?|path) too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"),
         "File name too long",
     ),
-    (
-        lazy_compile(r"unsafe character U\+\w+ in path component '[^'\n]*'"),
-        "Invalid argument",
-    ),
+    (lazy_compile(r"unsafe character U\+\w+ in path component '[^'\n]*'"), "Invalid argument"),
     (
         lazy_compile(r"(?m)^(bash|sh): maximum nesting depth exceeded$"),
         r"\1: fork: retry: Resource temporarily unavailable",
@@ -82,6 +79,7 @@ _UNFAITHFUL = lazy_compile(
     r"|zip bomb"
     r"|decompress\w+ (?:size|ratio)[^\n]*exceed"
     r"|needs a terminal session\)"
+    r"|RuntimeError: cannot enter context: <"
     r").*$",
     re.IGNORECASE,
 )
@@ -202,6 +200,8 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
     (lazy_compile(r"^missing \]$", re.MULTILINE), "bash: line 1: [: missing `]'"),
     (lazy_compile(r"^awk: fatal: cannot open file `([^'\n]*)' for reading: ([^\n]*)$", re.MULTILINE),
      r"awk: cannot open \1 (\2)"),
+    (lazy_compile(r"^awk: cannot write ([^\n]*): ([^\n:]*)$", re.MULTILINE),
+     r'awk: cannot open "\1" for output (\2)'),
     (lazy_compile(rf"^({_NAMES}: (?:{_QUOTED}))'([^'\n]*)'", re.MULTILINE), "\\1\u2018\\2\u2019"),
     (lazy_compile(rf"^({_NAMES}): ({_USAGE})$(?!\n(?:Try|Two|Usage))", re.MULTILINE),
      (r"\1: \2" "\n" r"Try '\1 --help' for more information.")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -13,11 +14,13 @@ from typing import Any, cast
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains.text import fence
 from agentworld_sim.engines.shell._command import CommandCall
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import COMMANDS, programs_of
 from agentworld_sim.engines.shell.file_operations import CommandAnswer, Validate
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.programs import DATA
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import ImaginedValue, Part, Prompt, QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
 from agentworld_sim.schema.validate import schema_problem
@@ -77,6 +80,8 @@ class CommandQuestion:
     such a command reads without being told (`package.json`). Long ones are cut and say so."""
     listing: tuple[str, ...] = ()
     """What is in the working directory, as lines of `ls -lA`."""
+    repository: str = ""
+    """What the machine's git says of the repository there, for a command that looks into one."""
     script: str = ""
     """The script it stands in."""
     digest: str = ""
@@ -209,6 +214,9 @@ def _description(question: CommandQuestion) -> str:
     lines += ["", "ls -lA of the working directory:", *(question.listing or ("(empty)",))]
     for path, text in question.files.items():
         lines += ["", f"file {path}:", fence(text)]
+    if question.repository:
+        lines += ["", "git status and git log, which go on from what the repository holds now:"]
+        lines.append(fence(question.repository))
     if question.stdin is not None:
         lines += ["", "standard input:", fence(question.stdin)]
     return "\n".join(lines)
@@ -232,34 +240,17 @@ MOST_FILE = 50_000
 MOST_FILES = 200_000
 """Characters of all files together that are shown."""
 
+MOST_COMMITS = 30
+"""Commits that are shown to a command that looks into a repository."""
+
 MOST_LISTED = 500
 """Lines of the listing."""
 
-_READ = """\
-package.json tsconfig.json: npm npx node nodejs yarn pnpm bun tsc ts-node tsx jest vitest mocha eslint prettier \
-webpack vite rollup esbuild next nuxt nodemon playwright cypress
-pyproject.toml requirements.txt setup.py setup.cfg: python python3 pip pip3 pytest uv poetry pdm tox nox ruff mypy \
-pyright black
-Cargo.toml: cargo rustc clippy-driver
-go.mod: go gofmt golangci-lint gopls
-pom.xml: mvn
-build.gradle build.gradle.kts settings.gradle: gradle
-build.sbt: sbt
-CMakeLists.txt: cmake ctest
-meson.build: meson ninja
-Dockerfile docker-compose.yml docker-compose.yaml compose.yaml: docker docker-compose podman
-main.tf: terraform tofu
-Chart.yaml values.yaml: helm
-kustomization.yaml: kubectl kustomize
-ansible.cfg: ansible ansible-playbook
-Gemfile: bundle bundler rake rails rspec
-composer.json: composer artisan phpunit
-mix.exs: mix
-.git/HEAD .git/config .gitignore: git gh"""
+_MANIFESTS = (DATA / "manifests.txt").read_text("utf-8")
 
 MANIFESTS: Mapping[str, Sequence[str]] = {
     name: names.split()
-    for names, _, programs in (line.partition(":") for line in _READ.splitlines())
+    for names, _, programs in (line.partition(":") for line in _MANIFESTS.splitlines()[1:])
     for name in programs.split()
 }
 """Files in the working directory that a command reads without being told to."""
@@ -293,6 +284,7 @@ def question_of(
         clock_us=call.clock.now_us(),
         files=_texts(argv, call.cwd, files),
         listing=_listing(call),
+        repository=_repository(argv, call),
         script=script,
         digest=digest,
         files_sum=content_sum(tree),
@@ -360,6 +352,17 @@ def _text_at(path: str, files: LiveFiles) -> str | None:
     if b"\0" in data[:1_024]:
         return f"[binary, {len(data):,} bytes]"
     return data.decode("utf-8", "replace")
+
+
+def _repository(argv: tuple[str, ...], call: CommandCall) -> str:
+    git = programs_of(call.machine).get("git")
+    if git is None or ".git/HEAD" not in MANIFESTS.get(argv[0], ()):
+        return ""
+    text = ""
+    for words in ("status -sb", f"log --all --oneline --decorate -{MOST_COMMITS}"):
+        with suppress(EngineFailure):
+            text += git(replace(call, name="git", argv=words.split(), stdin=None)).stdout
+    return text
 
 
 def _listing(call: CommandCall) -> tuple[str, ...]:

@@ -1,13 +1,10 @@
-"""A disk that is full, and directories that cannot be written: what bashkit itself obeys in the middle of a script."""
+"""A disk that is full: what bashkit itself obeys in the middle of a script."""
 
 from __future__ import annotations
 
 import re
 
 from bashkit import FileSystem
-
-from agentworld_sim.engines.shell.file_times import set_times
-from agentworld_sim.types.files import FileTree
 
 FULL_BYTES = 100_000_000
 """What a file system of bashkit holds at most, in all files."""
@@ -53,31 +50,3 @@ class DiskFiller:
     def _remove(self) -> int:
         self._fs.remove(f"/dev/.filler{len(self._sizes) - 1}")
         return self._sizes.pop()
-
-
-def copy_below(fs: FileSystem, tree: FileTree, top: str) -> FileSystem | None:
-    """A file system with what `fs`, whose files are those of `tree`, has below the directory `top`, to be mounted there;
-    `None` for `/` and for what is no directory."""
-    entry = tree.get(top)
-    if top == "/" or entry is None or entry.kind != "directory":
-        return None
-    made = FileSystem()
-    for name in ("/dev", "/home", "/tmp"):
-        made.remove(name, True)
-    times: dict[int, list[str]] = {}
-    for path, entry in tree.items():
-        if not path.startswith(f"{top}/"):
-            continue
-        inner = path[len(top) :]
-        if entry.kind == "symlink":
-            made.symlink(entry.content, inner)
-            continue
-        if entry.kind == "directory":
-            made.mkdir(inner, True)
-        else:
-            made.write_file(inner, fs.read_file(path))
-        made.chmod(inner, entry.mode)
-        times.setdefault(entry.mtime_us, []).append(inner)
-    if times:
-        set_times(made, times)
-    return made

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from agentworld_sim.engines.shell.live_files import MAX_LINKS, LiveFiles
+from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
-from agentworld_sim.types.files import FileEntry, normal_path, parent_of
+from agentworld_sim.types.files import MAX_LINKS, FileEntry, normal_path, parent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,13 +67,9 @@ class Glob:
     def __init__(
         self, pattern: str, *, braces: bool = True, dot: bool = True, ignore_case: bool = False
     ) -> None:
-        """Compiles `pattern`.
+        """Compiles `pattern`, whose leading slash counts for nothing.
 
-        Args:
-            pattern: Parts are separated by `/`; a leading one is ignored.
-            braces: Whether `{a,b}` are alternatives.
-            dot: Whether a wildcard matches a leading dot.
-            ignore_case: Whether `A` and `a` are the same.
+        With `braces`, `{a,b}` are alternatives; with `dot`, a wildcard matches a leading dot.
 
         Raises:
             PatternTooBroad: too many alternatives.
@@ -118,10 +114,10 @@ def minimatch(path: str, pattern: str) -> bool:
     return any(_path_fits(names, one, dot=True) for one in _minimatch_parts(bare)) is wanted
 
 
-def name_matcher(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
+def name_matcher(pattern: str) -> Callable[[str], bool]:
     """Whether a text fits a pattern to which slashes are nothing special, as C's `fnmatch` reads it."""
-    steps = _Parser(pattern.lower() if ignore_case else pattern, groups=False).sequence()
-    return lambda text: _name_fits(text.lower() if ignore_case else text, steps)
+    steps = _Parser(pattern, groups=False).sequence()
+    return lambda text: _name_fits(text, steps)
 
 
 @lru_cache(maxsize=256)

@@ -15,13 +15,7 @@ from bashkit import FileSystem
 from agentworld_sim.engines.shell._command import HELPER, IMAGINE
 from agentworld_sim.engines.shell.file_times import set_times
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.engines.shell.programs import (
-    CLIENT_NAMES,
-    COMMAND_NAMES,
-    DATA,
-    Package,
-    packages_of,
-)
+from agentworld_sim.engines.shell.programs import DATA, Package, command_names, packages_of
 from agentworld_sim.engines.shell.wasi.package_files import (
     PACKAGE_FOLDERS,
     PACKAGES_AT,
@@ -32,10 +26,7 @@ from agentworld_sim.engines.shell.wasi.package_files import (
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
 
-_OTHER_MODES = {
-    "/etc/shadow": (0o640, "shadow"),
-    "/var/log/wtmp": (0o664, "utmp"),
-}
+_OTHER_MODES = {"/etc/shadow": (0o640, "shadow"), "/var/log/wtmp": (0o664, "utmp")}
 """Mode and group, where they are not 644 and root."""
 
 
@@ -94,25 +85,21 @@ INSTALLED_US = 1_726_315_200_000_000
 
 @lru_cache(maxsize=8)
 def system_mounts(
-    imagined: frozenset[str] = frozenset(), *, has_internet: bool = False
+    names: tuple[str, ...], imagined: frozenset[str] = frozenset()
 ) -> Mapping[str, FileSystem]:
-    """File systems by mount point, to be mounted read-only. All worlds share them.
+    """File systems by mount point, to be mounted read-only, with the programs `names`. All worlds share them.
 
     Those in `imagined` look installed although the shell does not have them.
     """
-    fs = empty_files()
-    names = (*COMMAND_NAMES, *CLIENT_NAMES * has_internet)
-    for name in names:
-        fs.write_file(f"/{name}", _program(name))
-        fs.chmod(f"/{name}", 0o755)
-    for name in imagined:
-        fs.write_file(f"/{name}", _stand_in(name))
-        fs.chmod(f"/{name}", 0o755)
-    set_times(fs, {INSTALLED_US: ["/", *(f"/{name}" for name in (*names, *imagined))]})
-    return {"/usr/bin": fs} | {folder: _library() for folder in _LIBRARIES}
+    programs = {f"/{name}": _program(name) for name in names}
+    programs |= {f"/{name}": _stand_in(name) for name in imagined}
+    fs = _mount(programs)
+    for path in programs:
+        fs.chmod(path, 0o755)
+    return {"/usr/bin": fs, **({_LIBRARY: _library()} if "python3" in names else {})}
 
 
-_LIBRARIES = ("/usr/lib/python3.12",) if "python3" in COMMAND_NAMES else ()
+_LIBRARY = "/usr/lib/python3.12"
 
 
 @cache
@@ -192,27 +179,7 @@ def _program_of(script: str, size: int) -> bytes:
     return start + bytes(size)
 
 
-_DIRECTORIES = """
-/ /boot /dev /etc /etc/apt /etc/default /home /media /mnt /opt /proc /root /run /srv /sys /tmp /usr /usr/bin
-/usr/lib /usr/lib64 /usr/local /usr/local/bin /usr/local/lib /usr/local/sbin /usr/sbin /usr/share
-/usr/share/zoneinfo /usr/share/zoneinfo/Etc /var /var/cache /var/cache/apt /var/lib /var/lib/dpkg
-/var/log /var/log/apt /var/mail /var/tmp
-"""
-
-_MODES = {"/root": 0o700, "/tmp": 0o1777, "/var/tmp": 0o1777, "/proc": 0o555, "/sys": 0o555}
-
-_OWNERS = {"/var/mail": ("root", "mail", 0o2775)}
-
-_LINKS = {
-    "/bin": "usr/bin",
-    "/etc/localtime": "/usr/share/zoneinfo/Etc/UTC",
-    "/etc/mtab": "../proc/self/mounts",
-    "/etc/os-release": "../usr/lib/os-release",
-    "/lib": "usr/lib",
-    "/lib64": "usr/lib64",
-    "/sbin": "usr/sbin",
-    "/var/run": "/run",
-}
+_PLACES = [line.split() for line in (DATA / "folders.txt").read_text("utf-8").splitlines()[1:]]
 
 
 def base_tree(machine: Machine, clock_us: int, blobs: Blobs) -> FileTree:
@@ -226,14 +193,16 @@ def base_tree(machine: Machine, clock_us: int, blobs: Blobs) -> FileTree:
 def _tree(machine: Machine, clock_us: int) -> FileTree:
     booted_us = clock_us - machine.boot_seconds * 1_000_000
     entries: list[tuple[str, FileEntry]] = []
-    for path in (*_DIRECTORIES.split(), *_LIBRARIES):
-        owner, group, mode = _OWNERS.get(path, ("root", "root", _MODES.get(path, 0o755)))
+    for path, mode, other in _PLACES:
         mtime = booted_us if path in ("/run", "/tmp") else INSTALLED_US
-        entries.append((path, FileEntry("directory", mode, mtime, owner=owner, group=group)))
-    for path in PACKAGE_FOLDERS if machine.wheels else ():
+        if mode == "->":
+            entry = FileEntry("symlink", 0o777, mtime, other)
+        else:
+            entry = FileEntry("directory", int(mode, 8), mtime, group=other)
+        entries.append((path, entry))
+    more = [_LIBRARY] * ("python3" in command_names(machine))
+    for path in (*more, *(PACKAGE_FOLDERS if machine.wheels else ())):
         entries.append((path, FileEntry("directory", 0o755, INSTALLED_US)))
-    for path, target in _LINKS.items():
-        entries.append((path, FileEntry("symlink", 0o777, INSTALLED_US, target)))
     for path, data in _contents(machine).items():
         mode, group = _OTHER_MODES.get(path, (0o644, "root"))
         mode = 0o755 if path.startswith("/usr/local/bin/") else mode

@@ -54,16 +54,9 @@ def run_isolated(
     files: Mapping[str, bytes],
     seconds_left: Callable[[], float],
 ) -> IsolatedResult | None:
-    """Runs an embedded command in a helper process.
+    """Runs an embedded command in a helper process, whose disk has `files`, by absolute path.
 
-    Args:
-        argv: The command's name and arguments.
-        stdin: `None` when nothing is connected.
-        files: What it finds on its disk, by absolute path.
-        seconds_left: Asked again and again; when it says 0 or less, the helper is killed.
-
-    Returns:
-        The result; `None` when it was killed for time.
+    The helper is killed when `seconds_left`, which is asked again and again, says 0 or less: `None`.
 
     Raises:
         EngineFailure: the helper could not be started.

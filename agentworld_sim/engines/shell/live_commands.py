@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate
 from itertools import groupby
 from operator import itemgetter
 from queue import SimpleQueue
@@ -16,7 +20,7 @@ from bashkit import CommandContext, CommandStatus
 from agentworld_sim.engines.shell._command import CommandResult, Endless
 from agentworld_sim.engines.shell.stack_guard import start_deep
 
-LiveCommand = Callable[[CommandContext], Awaitable[CommandStatus]]
+LiveCommand = Callable[[CommandContext], Coroutine[Any, Any, CommandStatus]]
 
 BROKEN_PIPE = 141
 """How a tool exits that dies of SIGPIPE."""
@@ -35,16 +39,46 @@ def live_command(callback: Callable[[CommandContext], CommandResult]) -> LiveCom
     return live
 
 
+class CountedCommand:
+    """A live command whose calls are noted in `calls`: one that bashkit never began is seen there."""
+
+    def __init__(
+        self, command: LiveCommand, calls: list[Coroutine[Any, Any, CommandStatus]]
+    ) -> None:
+        self._command, self._calls = command, calls
+        # bashkit asks the instance whether it is a coroutine function, and calls it as its class says.
+        self.__dict__["__call__"] = command
+
+    def __call__(self, context: CommandContext) -> Coroutine[Any, Any, CommandStatus]:
+        call = self._command(context)
+        self._calls.append(call)
+        return call
+
+
+def close_lost(calls: list[Coroutine[Any, Any, CommandStatus]]) -> bool:
+    """Empties `calls`; whether one of them never began."""
+    lost = [one for one in calls if getcoroutinestate(one) == CORO_CREATED]
+    for one in lost:
+        one.close()
+    calls.clear()
+    return bool(lost)
+
+
 async def _write_result(context: CommandContext, result: CommandResult) -> CommandStatus:
     pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
     try:
         for name, text in pieces:
             if text:
-                output = context.stdout if name == "out" else context.stderr
-                await output.write(text.encode("utf-8", "surrogateescape"))
+                number = 1 if name == "out" else 2
+                await _write(number, text.encode("utf-8", "surrogateescape"), context)
     except BrokenPipeError:
         # The reader of a pipe has gone.
         return CommandStatus(BROKEN_PIPE)
+    except OSError as error:
+        with suppress(OSError):
+            said = f"{context.name}: write error: {error.strerror}\n"
+            await _write(2, said.encode(), context)
+        return CommandStatus(1)
     return CommandStatus(result.exit_code)
 
 
@@ -53,7 +87,7 @@ LUMP = 16_384
 
 
 class LiveStreams:
-    """Standard input and output of a program that runs on a thread of its own, while a live command waits for it.
+    """`Streams` of a program that runs on a thread of its own, while a live command waits for it.
 
     What it asks for is done by the command, on its own event loop: so of two programs in a pipeline one runs while
     the other waits, and never both.
@@ -68,7 +102,6 @@ class LiveStreams:
         self._size = 0
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes of standard input; none at its end."""
         if not self._input:
             self.flush()
             self._input = self._ask(lambda context: context.stdin.read_chunk()) or b""
@@ -76,18 +109,12 @@ class LiveStreams:
         return data
 
     def write(self, number: int, data: bytes) -> None:
-        """Writes to standard output (1) or error (2).
-
-        Raises:
-            BrokenPipeError: nobody reads it any more.
-        """
         self._output.append((number, data))
         self._size += len(data)
         if self._size >= LUMP:
             self.flush()
 
     def flush(self) -> None:
-        """Hands on what was written, in its order."""
         output, self._output, self._size = self._output, [], 0
         for number, lumps in groupby(output, key=itemgetter(0)):
             self._ask(partial(_write, number, b"".join(data for _, data in lumps)))
@@ -100,8 +127,12 @@ class LiveStreams:
         return answer
 
 
-def _write(number: int, data: bytes, context: CommandContext) -> Awaitable[None]:
-    return (context.stdout if number == 1 else context.stderr).write(data)
+async def _write(number: int, data: bytes, context: CommandContext) -> None:
+    try:
+        await (context.stdout if number == 1 else context.stderr).write(data)
+    except RuntimeError:
+        # The file that it goes to has the most bytes that a file may have.
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 
 
 class ProgramCount:
@@ -142,6 +173,9 @@ def live_program(
                     streams.flush()
                 except (BrokenPipeError, Endless):
                     outcome.append(CommandResult(exit_code=BROKEN_PIPE))
+                except OSError:
+                    # The disk is full for its messages too.
+                    outcome.append(CommandResult(exit_code=1))
                 finally:
                     streams.asked.put(None)
 

@@ -15,7 +15,16 @@ from agentworld_sim.engines.shell.disk_conditions import DiskFiller
 from agentworld_sim.engines.shell.file_times import TurnClock, Umask, set_times
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.types.conditions import Conditions
-from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
+from agentworld_sim.types.files import (
+    MAX_LINKS,
+    Blobs,
+    FileEntry,
+    FileTree,
+    MemoryBlobs,
+    blob_id,
+    normal_path,
+    parent_of,
+)
 
 T = TypeVar("T")
 
@@ -49,9 +58,6 @@ _OF_NOW = ("/proc", "/dev")
 
 MADE_BY_BASHKIT = frozenset({"dev", "home", "tmp"})
 """Directories that every new `FileSystem` holds, also one that is only a mount."""
-
-MAX_LINKS = 40
-"""Linux gives up (`ELOOP`) after this many symbolic links."""
 
 _ERRNO = (
     ("not a directory", errno.ENOTDIR),
@@ -109,6 +115,8 @@ class LiveFiles:
         self.conditions = Conditions()
         """What holds for the running turn. What writes here asks them; what bashkit writes finds read-only mounts."""
         self.filler = DiskFiller(self.fs)
+        self.has_writes = False
+        """Whether anything but bashkit wrote in this turn."""
 
     # What commands use
 
@@ -313,6 +321,7 @@ class LiveFiles:
                 yield from self.walk(f"{top.rstrip('/')}/{name}")
 
     def _require_writable(self, *paths: str) -> None:
+        self.has_writes = True
         for path in paths:
             number = self.conditions.error_at(path)
             if number is None and self._is_mounted(path):
@@ -409,6 +418,24 @@ class LiveFiles:
         self._tree = self._tree.with_changes(changes)
         return changes
 
+    def copy_below(self, top: str) -> FileSystem | None:
+        """A file system with what is below the directory `top`, to be mounted there; `None` for `/` and for what is no
+        directory."""
+        entry = self._tree.get(top)
+        if top == "/" or entry is None or entry.kind != "directory":
+            return None
+        found = {
+            path[len(top) :]: e for path, e in self._tree.items() if path.startswith(f"{top}/")
+        }
+        contents = MemoryBlobs()
+        for path, entry in found.items():
+            if entry.kind == "file":
+                contents.put(self.fs.read_file(top + path))
+        made = LiveFiles()
+        made.materialise(FileTree(found), contents)
+        made.fs.remove("/dev", True)
+        return made.fs
+
     @property
     def tree(self) -> FileTree:
         """The files as they were at the last `collect` or `materialise`."""
@@ -429,7 +456,7 @@ class LiveFiles:
 
     def _compare_stamps(self, *, suspicious: bool) -> tuple[dict[str, Stamp], list[str], list[str]]:
         """The stamps of all files, the paths whose files are not as they were, and those that are gone."""
-        stamps, before = dict(self._scan("/")), self._stamps
+        stamps, before = dict(self.stamps("/")), self._stamps
         noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
         moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
         touched = [
@@ -445,7 +472,7 @@ class LiveFiles:
         """Gives the files that redirections made the mode they should have."""
         if not self.mask.used:
             return
-        for path, (kind, _, mode, _, created) in list(self._scan("/")):
+        for path, (kind, _, mode, _, created) in list(self.stamps("/")):
             if kind == "file" and path not in self._stamps:
                 right = self.mask.mode_of(path, mode, created)
                 if right != mode:
@@ -480,18 +507,19 @@ class LiveFiles:
         entry = self._tree.get(path)
         return entry is None or entry.content != blob_id(self.fs.read_file(path))
 
-    def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:
+    def stamps(self, top: str, without: str = "") -> Iterator[tuple[str, Stamp]]:
+        """All that lies below a folder, parents first; folders named `without` are left out."""
         if top == "/":
             yield "/", _stamp(self.fs.stat("/"))
         prefix = "" if top == "/" else top
         for entry in self.fs.read_dir(top):
             path = f"{prefix}/{entry['name']}"
-            if path in SKIPPED_TOP:
+            if path in SKIPPED_TOP or entry["name"] == without:
                 continue
             info = entry["metadata"]
             yield path, _stamp(info)
             if info["file_type"] == "directory":
-                yield from self._scan(path)
+                yield from self.stamps(path, without)
 
     def _links_of(self, path: str) -> int:
         try:
@@ -538,13 +566,7 @@ class LiveFiles:
 
 
 def _stamp(info: dict[str, Any]) -> Stamp:
-    return (
-        info["file_type"],
-        info["size"],
-        info["mode"],
-        info["modified"],
-        info["created"],
-    )
+    return info["file_type"], info["size"], info["mode"], info["modified"], info["created"]
 
 
 def quote_word(word: str) -> str:

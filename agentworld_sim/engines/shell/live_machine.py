@@ -32,6 +32,7 @@ from agentworld_sim.engines.shell._command import (
     CommandCall,
     CommandResult,
     Endless,
+    NotComputed,
     Streams,
 )
 from agentworld_sim.engines.shell.bash_shims import Shims
@@ -42,16 +43,11 @@ from agentworld_sim.engines.shell.bash_texts import (
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell.commands import IN_ORDER, PROGRAMS, READERS
-from agentworld_sim.engines.shell.disk_conditions import copy_below
-from agentworld_sim.engines.shell.file_times import (
-    USUAL,
-    DeadlinePassed,
-    TurnClock,
-    Umask,
-)
+from agentworld_sim.engines.shell.commands import IN_ORDER, names_in_path, programs, readers
+from agentworld_sim.engines.shell.file_times import USUAL, DeadlinePassed, TurnClock, Umask
 from agentworld_sim.engines.shell.image import VolatileFiles, package_mounts, system_mounts
 from agentworld_sim.engines.shell.live_commands import (
+    CountedCommand,
     LiveCommand,
     LiveStreams,
     ProgramCount,
@@ -59,7 +55,7 @@ from agentworld_sim.engines.shell.live_commands import (
     live_program,
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles, quote_word
-from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits, environment
 from agentworld_sim.engines.shell.network_door import NetworkDoor
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.script_execution import GRACE_S, Execution, Watch
@@ -112,7 +108,7 @@ class LiveMachine:
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         imagined = frozenset[str]() if unknown is None else unknown.names.programs
-        shared = system_mounts(imagined, has_internet=machine.has_internet)
+        shared = system_mounts(names_in_path(machine), imagined)
         self._mounts = {**shared, **package_mounts(machine), **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
@@ -134,6 +130,10 @@ class LiveMachine:
         """What lies below directories that are mounted read-only; of `/` it is all."""
         self._chained = False
         """Whether programs get their input whole, as text."""
+        self._side_by_side = False
+        """Whether no command writes as it goes, since the script has jobs in the background."""
+        self.has_jobs = False
+        """Whether it has, whatever its text says."""
         self._renew()
         self._seed = 0
         self._random: Random | None = None
@@ -178,17 +178,19 @@ class LiveMachine:
             **self._own_callbacks,
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
         }
-        own = self._commands.keys() - handed
+        own = frozenset[str]() if self._side_by_side else self._commands.keys() - handed
         live = {
             name: live_command(self._weakly(type(self)._answer, name, self._commands[name]))
             for name in IN_ORDER & own
         }
         if not self._chained:
-            for name in READERS & own:
+            for name in readers() & own:
                 answer = self._weakly(type(self)._answer, name, self._commands[name])
                 live[name] = live_program(answer, self._programs)
         self._natives.clear()
-        self._bash = self._new_bash(self._callbacks, live)
+        self._calls: list[Any] = []
+        counted = {name: CountedCommand(command, self._calls) for name, command in live.items()}
+        self._bash = self._new_bash(self._callbacks, counted)
         kind = (self.machine, self.limits, frozenset(self._callbacks))
         if kind not in _fresh_commits:
             if len(_fresh_commits) >= MOST_COMMITS:
@@ -233,9 +235,7 @@ class LiveMachine:
         if self._moved or roots != tuple(self._read_only):
             self._moved = False
             if roots or self._read_only:
-                self._read_only = {
-                    root: copy_below(self.files.fs, self.files.tree, root) for root in roots
-                }
+                self._read_only = {root: self.files.copy_below(root) for root in roots}
                 self._renew()
         self.files.filler.leave_free(conditions.free_bytes)
 
@@ -243,6 +243,7 @@ class LiveMachine:
         """Sets the world's clock (µs since the epoch) and random source for the coming turn."""
         self.files.clock = TurnClock(clock_us)
         self.files.mask = Umask()
+        self.files.has_writes = False
         self._seed, self._random = seed, None
         self._look = self._suspicious = False
         self._in_turn = True
@@ -254,14 +255,10 @@ class LiveMachine:
             self._random = Random(self._seed)
         return self._random
 
-    def note_file_change(self) -> None:
-        """Says that files were changed by other means than `run`."""
-        self._look = True
-
     def collect(self, blobs: Blobs) -> dict[str, FileEntry | None]:
         """The turn's changes to files; `{}` for none."""
         self._in_turn = False
-        if not self._look:
+        if not (self._look or self.files.has_writes):
             return {}
         return self.files.collect(blobs, suspicious=self._suspicious)
 
@@ -351,15 +348,20 @@ class LiveMachine:
         """A command that the shell does not have."""
         assert self.unknown is not None
         self._look = True
-        answer = partial(
-            self.unknown.answer,
-            call,
-            self.files,
-            script=self._script,
-            suspicious=self._suspicious,
+        return self.unknown.answer(
+            call, self.files, script=self._script, suspicious=self._suspicious
         )
-        # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
-        return call_deep(answer)
+
+    def _compute(self, name: str, command: Command, call: CommandCall) -> CommandResult:
+        """Lets a command answer, or whoever imagines commands where it cannot."""
+        try:
+            return command(call)
+        except NotComputed:
+            bare = name.rpartition("/")[2]
+            if self.unknown is None or self.unknown.names.routes.of(bare) == "compute":
+                raise
+            text = call.stdin if call.streams is None else fsdecode(call.read_stdin())
+            return self._ask(replace(call, name=bare, stdin=text, streams=None))
 
     def _answer(
         self, name: str, command: Command, context: Context, streams: LiveStreams | None = None
@@ -372,7 +374,8 @@ class LiveMachine:
         self.files.passing = context.fs
         call = self._call_of(name, context, streams)
         try:
-            result = command(call)
+            # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
+            result = call_deep(partial(self._compute, name, command, call))
             if name == HELPER and context.argv[0] == "compgen" and self.unknown is not None:
                 lines = [x for x in result.stdout.splitlines() if x not in self._learned]
                 listed = "".join(f"{line}\n" for line in lines)
@@ -398,8 +401,9 @@ class LiveMachine:
         return CommandCall(
             name=context.name,
             argv=context.argv,
-            stdin=_stdin(context),
-            env=context.env,
+            stdin=context.stdin if isinstance(context, BuiltinContext) else None,
+            # bashkit's order is another in each process.
+            env=dict(sorted(context.env.items())),
             cwd=context.cwd,
             files=self.files,
             clock=self.files.clock,
@@ -426,7 +430,7 @@ class LiveMachine:
         env: Mapping[str, str] | None = None,
     ) -> CommandResult:
         """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
-        if program in PROGRAMS and program in self._callbacks:
+        if program in programs() and program in self._callbacks:
             call = self._call_of(program, context, streams if stdin is None else None)
             changed: dict[str, Any] = {"argv": argv, "stdin": stdin, "cwd": cwd, "env": env}
             given = {name: value for name, value in changed.items() if value is not None}
@@ -500,7 +504,7 @@ class LiveMachine:
         self._sides.append((None, watch))
         self._depth += 1
         try:
-            result = self._commands[call.name](call)
+            result = self._compute(call.name, self._commands[call.name], call)
         except (DeadlinePassed, Endless):
             if deadline_us is None:
                 raise
@@ -575,25 +579,3 @@ class LiveMachine:
             }
             bash = self._natives[bare] = self._new_bash(others)
         return bash
-
-
-def _stdin(context: Context) -> str | None:
-    return context.stdin if isinstance(context, BuiltinContext) else None
-
-
-def environment(machine: Machine) -> dict[str, str]:
-    """The variables of a fresh login shell."""
-    return {
-        "HOME": machine.home,
-        "LANG": "C.UTF-8",
-        "LOGNAME": machine.user,
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "SHELL": "/bin/bash",
-        "SHLVL": "1",
-        "TERM": "xterm-256color",
-        "USER": machine.user,
-        # bashkit's own are 1000 and cannot be assigned later; `env` and `export -p` hide these two.
-        "UID": "0" if machine.user == "root" else "1000",
-        "EUID": "0" if machine.user == "root" else "1000",
-        **dict(machine.env),
-    }

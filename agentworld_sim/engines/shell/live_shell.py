@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from posixpath import join
 from typing import Literal
 
 from bashkit import BashError
@@ -19,12 +20,14 @@ from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
 from agentworld_sim.engines.shell.commands import (
     IN_ORDER,
-    PROGRAMS,
-    READERS,
+    missing_on,
     plain_commands,
     prepare_programs,
+    programs_of,
+    readers,
 )
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
+from agentworld_sim.engines.shell.live_commands import close_lost
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_machine import (
     FD,
@@ -32,10 +35,15 @@ from agentworld_sim.engines.shell.live_machine import (
     STDIN_MOUNT,
     STDOUT,
     LiveMachine,
-    environment,
 )
-from agentworld_sim.engines.shell.programs import missing_on
-from agentworld_sim.engines.shell.script_analysis import chains, file_effects, is_simple
+from agentworld_sim.engines.shell.machine import environment
+from agentworld_sim.engines.shell.script_analysis import (
+    JobsMet,
+    chains,
+    file_effects,
+    is_simple,
+    runs_side_by_side,
+)
 from agentworld_sim.engines.shell.script_execution import STUCK_S, Execution, ScriptResult
 from agentworld_sim.engines.shell.session import (
     NOTES,
@@ -53,6 +61,7 @@ from agentworld_sim.engines.shell.session import (
     redirects_in_force,
 )
 from agentworld_sim.engines.shell.syntax_errors import (
+    complaint_of_file,
     split_at_syntax_error,
     split_at_unclosed_brace,
 )
@@ -65,6 +74,9 @@ Keep = Literal["nothing", "cwd", "all"]
 Ending = Literal["finished", "timeout", "cancelled"]
 
 FRESH = ShellSession()
+
+_OF_FILE = lazy_compile(r"(?m)^bash: line \d+: ([^\n:]+): (parse error at [^\n]*)\n")
+"""What the embedded shell says of a script file that is run by its name."""
 
 _JOINS_OUTPUTS = lazy_compile(r"2>|&>|>&|\|&")
 """What can bring messages into standard output."""
@@ -214,15 +226,16 @@ class LiveShell(LiveMachine):
             self._renew()
 
     def _choose_streams(self, script: str) -> None:
-        """Takes an interpreter in which programs of the extra read and write as they go, if they can in `script`."""
-        if not (PROGRAMS.keys() & self._commands.keys() or self.machine.has_internet):
-            return
+        """Takes an interpreter in which commands read and write as they go, if they can in `script`."""
         analysis = None
         with suppress(BashError):
             analysis = self._bash.analyze(script)
-        chained = chains(script, analysis, IN_ORDER | READERS, plain_commands())
-        if chained is not self._chained:
-            self._chained = chained
+        side_by_side = self.has_jobs or runs_side_by_side(script)
+        chained = self._chained
+        if programs_of(self.machine) or self.machine.has_internet:
+            chained = chains(script, analysis, IN_ORDER | readers(), plain_commands())
+        if (side_by_side, chained) != (self._side_by_side, self._chained):
+            self._side_by_side, self._chained = side_by_side, chained
             self._renew()
 
     def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:
@@ -335,8 +348,16 @@ class LiveShell(LiveMachine):
         if not text:
             return text
         text = faithful(text, script=script, said=self._said) if merge else text
+        text = _OF_FILE.sub(self._complaint_of_file, text)
         text = bash_texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
         return as_real_programs(text, script, slept_us)
+
+    def _complaint_of_file(self, found: re.Match[str]) -> str:
+        try:
+            text = self.files.read(join(self._bash.shell_state().cwd, found[1])).decode()
+        except (OSError, UnicodeDecodeError):
+            return found[0]
+        return complaint_of_file(found[1], text, found[2])
 
     def _unmask_file(self, name: str, script: str, slept_us: int) -> None:
         path = name if name.startswith("/") else f"{self._bash.shell_state().cwd}/{name}"
@@ -369,7 +390,7 @@ class LiveShell(LiveMachine):
         self, full: str, script: str, timeout_us: int | None
     ) -> tuple[ScriptResult, tuple[tuple[str, str], ...]]:
         """Runs `full`, which holds `script`; also what it wrote, piece by piece."""
-        prepare_programs(script)
+        prepare_programs(script, self._commands)
         clock = self.files.clock
         running = self._running = Execution(
             self._bash,
@@ -391,8 +412,14 @@ class LiveShell(LiveMachine):
             if not self._programs.wait(STUCK_S):
                 self._reusable = False
             clock.deadline_us = None
+            lost = close_lost(self._calls)
             if running.stopped:
                 self._clear_cancel()
+        if lost and self._failure is None and done.verdict is None and not running.stopped:
+            raise JobsMet(
+                f"Two jobs of the script {script[:300]!r} called a command at the same moment, which the"
+                " embedded shell cannot do."
+            )
         if isinstance(self._failure, (DeadlinePassed, Endless)):
             stopped = self._stopping and isinstance(self._failure, Endless)
             self._failure = None

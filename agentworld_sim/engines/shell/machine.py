@@ -43,6 +43,8 @@ class Machine:
     """Packages of its Python: `NAME==VERSION` of each, as `pinned_packages` gives them."""
     wheels: tuple[str, ...] = ()
     """The wheels of those, and others that its pip can install: `NAME.whl#sha256=…`."""
+    programs: tuple[str, ...] | None = None
+    """Those that it has, of the ones in `known_programs`; `None` for all that are installed."""
     allowed_directories: tuple[str, ...] = ()
     """Where the tools of the filesystem server may work; without any, in `workdir` and everywhere."""
     has_internet: bool = False
@@ -71,3 +73,21 @@ class ShellLimits:
     """Number of files in the world after an imagined command."""
     total_bytes: int = 256 * 1024 * 1024
     """Size of all files together after an imagined command."""
+
+
+def environment(machine: Machine) -> dict[str, str]:
+    """The variables of a fresh login shell."""
+    return {
+        "HOME": machine.home,
+        "LANG": "C.UTF-8",
+        "LOGNAME": machine.user,
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "SHELL": "/bin/bash",
+        "SHLVL": "1",
+        "TERM": "xterm-256color",
+        "USER": machine.user,
+        # bashkit's own are 1000 and cannot be assigned later; `env` and `export -p` hide these two.
+        "UID": "0" if machine.user == "root" else "1000",
+        "EUID": "0" if machine.user == "root" else "1000",
+        **dict(machine.env),
+    }

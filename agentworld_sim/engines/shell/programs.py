@@ -3,6 +3,7 @@ ones only look, and files of the world that can be run."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,10 +17,10 @@ from agentworld_sim.types.files import normal_path
 DATA = Path(__file__).with_name("data")
 
 MISSING = frozenset(
-    "assert bc busybox csv curl dotenv glob help http json log man nano parallel retry semver template"
-    " tomlq uuidgen verify vi wget yq".split()
+    "assert bc busybox csv curl dotenv glob help http json log man nano openssl parallel retry semver"
+    " template tomlq uuidgen verify vi wget yq".split()
 )
-"""What the embedded shell has, and no Debian package brings or a minimal machine lacks. They answer as a
+"""What the embedded shell has, and no Debian package brings or a minimal machine lacks, or may lack. They answer as a
 shell answers for a command that is not there."""
 
 _GNU_NOTICE = """\
@@ -46,6 +47,11 @@ class Package:
     needs: tuple[str, ...] = ()
     """Modules of Python that compute its commands, from the extra `machine`; or `internet`: it is on machines that
     have one."""
+
+    @property
+    def is_program(self) -> bool:
+        """Whether a scenario may leave it away."""
+        return bool(self.needs) and "internet" not in self.needs
 
     @classmethod
     def from_control(cls, stanza: str) -> Package:
@@ -89,18 +95,21 @@ COMMAND_NAMES = tuple(sorted(PACKAGE_OF_COMMAND.keys() - CLIENT_NAMES))
 
 def packages_of(machine: Machine) -> tuple[Package, ...]:
     """What is installed on a machine."""
-    return PACKAGES + _CLIENTS * machine.has_internet
+    named = machine.programs
+    return tuple(
+        package
+        for package in PACKAGES + _CLIENTS * machine.has_internet
+        if named is None or not package.is_program or not set(named).isdisjoint(package.commands)
+    )
 
 
-def missing_on(machine: Machine) -> frozenset[str]:
-    """What the embedded shell has and a machine has not."""
-    return MISSING.difference(CLIENT_NAMES * machine.has_internet)
+def command_names(machine: Machine) -> tuple[str, ...]:
+    """The commands of those packages."""
+    return tuple(sorted(name for package in packages_of(machine) for name in package.commands))
 
 
-UNINSTALLED = frozenset((DATA / "uninstalled_programs.txt").read_text("utf-8").split()) - set(
-    COMMAND_NAMES
-)
-"""Names of programs that agents commonly call and that the shell engine does not have."""
+COMMON_PROGRAMS = frozenset((DATA / "uninstalled_programs.txt").read_text("utf-8").split())
+"""Names of programs that agents commonly call and that some machines do not have."""
 
 
 def version_text(command: str) -> str | None:
@@ -153,7 +162,9 @@ def _interpreter(data: bytes) -> tuple[tuple[str, ...] | None, str]:
         return (), ""
     if not data.startswith(b"#!"):
         return None, ""
-    words = data[2:512].partition(b"\n")[0].decode("utf-8", "replace").split()
+    text = data[2:512].partition(b"\n")[0].decode("utf-8", "replace").strip(" \t")
+    # As the kernel does it: a carriage return is a part of the name.
+    words = re.split("[ \t]+", text) if text else []
     if not words:
         return None, ""
     line, words = words[0], [words[0].rpartition("/")[2], *words[1:]]

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from bashkit import Bash, BashError, ScriptAnalysis
 
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.files import normal_path
 
@@ -67,13 +68,8 @@ def chains(
     script: str, analysis: ScriptAnalysis | None, live: frozenset[str], known: frozenset[str]
 ) -> bool:
     """Whether a command that writes as it goes may stand before one that reads as it goes, in one pipeline: bashkit
-    runs one of them at a time, so the second would wait for ever.
-
-    Args:
-        script: The script's text.
-        analysis: Of the script; `None` where it cannot be parsed.
-        live: The names of such commands.
-        known: The names of all other commands that run nothing else.
+    runs one of them at a time, so the second would wait for ever. `live` are the names of such commands, `known` those of
+    all others that run nothing else; `analysis` is `None` where the script cannot be parsed.
     """
     if analysis is None or analysis.is_opaque or analysis.has_interpreter_reentry:
         return True
@@ -88,6 +84,25 @@ def chains(
         sum(not live.isdisjoint(WORD.findall(stage)) for stage in part.split("|")) > 1
         for part in parts
     )
+
+
+_BACKGROUND = lazy_compile(r"(?<![&<>|])&(?![&>])")
+
+
+def runs_side_by_side(script: str) -> bool:
+    """Whether `script` itself has jobs in the background.
+
+    bashkit calls a command that returns its result and one that writes as it goes in one context of
+    variables. Where a job runs beside the script, both may be called at once, and the second then
+    fails: `cannot enter context`. Commands that all return their results run one after the other.
+    Jobs that the text does not show (in other files, in functions) are seen when two commands met:
+    the turn is then computed again (`JobsMet`).
+    """
+    return bool(_BACKGROUND.search(_QUOTED.sub("q", script)))
+
+
+class JobsMet(EngineFailure):
+    """A command of the script was not run, since another one was running."""
 
 
 SIMPLE_COMMANDS = frozenset("basename cat dirname echo false grep head ls pwd tail true wc".split())

@@ -10,12 +10,12 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentworld_sim.engines.shell.command_question import CommandQuestion
-from agentworld_sim.engines.shell.commands import COMMANDS, PROGRAMS, commands_of
+from agentworld_sim.engines.shell.commands import commands_of, programs_of
 from agentworld_sim.engines.shell.file_operations import CommandAnswer
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.network_door import NetworkDoor
-from agentworld_sim.engines.shell.script_analysis import is_simple
+from agentworld_sim.engines.shell.script_analysis import JobsMet, is_simple
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.engines.shell.unknown_commands import (
@@ -115,13 +115,8 @@ class ShellEngine:
         self.internet = internet and cache(internet)
         # In their order, which is their rank.
         ranked = tuple((routes or {}).items())
-        Routes(dict(ranked))
         # A script whose interpreter is a program of the extra is found like a command that the shell lacks.
-        if (
-            imaginer is None
-            and (ranked or COMMANDS.keys() & PROGRAMS)
-            and "*" not in (routes or {})
-        ):
+        if imaginer is None and (ranked or programs_of(self.machine)) and "*" not in (routes or {}):
             ranked = (*ranked, ("*", "compute"))
         self._names = _names_of(ranked, self.machine) if imaginer is not None or ranked else None
 
@@ -301,7 +296,26 @@ class ShellEngineSession:
     async def _run(
         self, call: ToolCall, tool: ToolSpec, context: StepContext, *, here: bool
     ) -> Answer | StaleNames | UnansweredQuestion:
-        """Computes the turn, as far as it can be."""
+        """Computes the turn, as far as it can be; again if two of its jobs met."""
+        try:
+            return await self._run_once(call, tool, context, here=here)
+        except JobsMet:
+            if self._live is not None:
+                self._live.close()
+                self._live = None
+            await self._require_up(self._unknown, context)
+            assert self._live is not None
+            if self._unknown is not None:
+                self._unknown.start_run()
+            self._live.has_jobs = True
+            outcome = await self._run_once(call, tool, context, here=False)
+            if self._live is not None:
+                self._live.has_jobs = False
+            return outcome
+
+    async def _run_once(
+        self, call: ToolCall, tool: ToolSpec, context: StepContext, *, here: bool
+    ) -> Answer | StaleNames | UnansweredQuestion:
         live = self._live
         assert live is not None
         if here and not self._unread:
@@ -394,7 +408,7 @@ class ShellEngineSession:
         observation = replace(answer.observation, provenance=self._provenance)
         return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
-    async def _require_up(self, unknown: UnknownCommands, context: StepContext) -> None:
+    async def _require_up(self, unknown: UnknownCommands | None, context: StepContext) -> None:
         """Brings the machine up in the state before the turn, if it is down."""
         if self._live is not None:
             return

@@ -40,6 +40,15 @@ def split_at_syntax_error(
     return "", complaint(line, said, lines)
 
 
+def complaint_of_file(name: str, script: str, error: str) -> str:
+    """What bash prints for a script file that it cannot parse. `error` is bashkit's report, which does not count the
+    interpreter's line."""
+    first = script.startswith("#!")
+    line, said = _in_words_of_bash(script.partition("\n")[2] if first else script, error)
+    said = complaint(line + first, said, script.split("\n"))
+    return said.replace("bash: -c: ", f"{name}: ")
+
+
 def split_at_unclosed_brace(script: str) -> tuple[str, str] | None:
     """The split at a `${` that never ends, which bashkit lets pass; `None` if there is none."""
     if script.count("${") <= script.count("}") or "<<" in script:

@@ -271,7 +271,6 @@ class _Terminal:
                 self.key(key)
 
     def key(self, key: str) -> None:
-        """One key."""
         screen = self.screen
         if screen.ended:
             return

@@ -42,14 +42,10 @@ class ShellTurn:
         merge: bool = False,
         timeout_s: float | None = None,
     ) -> ShellRun:
-        """Runs a script in this tool's shell and keeps what `keep` says.
+        """Runs a script in this tool's shell, which remembers for the next call what `keep` says.
 
-        Args:
-            script: Any bash text.
-            keep: What the shell remembers for the tool's next call.
-            stdin: Bytes to read from; `None` is an empty input.
-            merge: Standard error goes where standard output goes.
-            timeout_s: Seconds of the world's time after which the tool gives up.
+        With `merge`, standard error goes where standard output goes. After `timeout_s` seconds of the world's time
+        the tool gives up.
         """
         result = self.live.run(
             script,

@@ -8,6 +8,7 @@ way (`StaleNames`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -25,25 +26,23 @@ from agentworld_sim.engines.shell.command_question import (
     question_of,
     stdin_hash,
 )
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of, missing_on, names_in_path
 from agentworld_sim.engines.shell.commands.helper import BUILTINS
 from agentworld_sim.engines.shell.file_operations import (
     CommandAnswer,
     Impossible,
     Plan,
+    Step,
     carry_out,
     plan_of,
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.programs import (
-    CLIENT_NAMES,
-    COMMAND_NAMES,
+    COMMON_PROGRAMS,
     PROGRAM_FOLDERS,
-    UNINSTALLED,
     Program,
     in_path,
-    missing_on,
     names_of,
     only_looks,
     program_at,
@@ -51,7 +50,7 @@ from agentworld_sim.engines.shell.programs import (
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession, texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
-from agentworld_sim.types.files import MemoryBlobs, content_sum, normal_path
+from agentworld_sim.types.files import FileTree, MemoryBlobs, content_sum, normal_path
 from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer, Turn
 
@@ -96,6 +95,8 @@ class Routes:
         return None if setting is None else self._routes[setting]
 
 
+_REPOSITORY = re.compile(r"/\.git/(?!(config|description|hooks|info)(/|$))")
+
 Named = tuple[tuple[str, ...], str]
 """Words of a command and the hash of its input."""
 
@@ -133,10 +134,11 @@ class CommandNames:
     def __init__(self, routes: Routes, machine: Machine) -> None:
         self.routes = routes
         missing = missing_on(machine)
-        uninstalled = UNINSTALLED.difference(CLIENT_NAMES * machine.has_internet)
+        uninstalled = COMMON_PROGRAMS.difference(names_in_path(machine))
         self.programs = frozenset(name for name in uninstalled if routes.of(name) != "compute")
         """What looks installed: a file in `/usr/bin` that is imagined."""
-        plain = {name for name in (*_embedded_names(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
+        known = (*_embedded_names(), *commands_of(machine), *names_in_path(machine))
+        plain = {name for name in known if name.isascii()}
         mine = {name for name in plain if "/" not in name and name not in BUILTINS}
         self.overridden = frozenset(
             name
@@ -394,7 +396,6 @@ class UnknownCommands:
             tree = files.tree.with_changes(pending)
             digest = digest_of(argv, call, content_sum(tree, 0o7777), self._others(named))
             if digest not in self._pure:
-                plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
                     call,
@@ -403,7 +404,7 @@ class UnknownCommands:
                     digest=digest,
                     tree=tree,
                     contents=contents,
-                    validate=partial(_problem, plan),
+                    validate=partial(_problem, partial(self._steps, tree, call.cwd)),
                 )
                 raise UnansweredQuestion(key, question)
             self.turn.given[key] = (self._pure[digest], digest)
@@ -412,14 +413,24 @@ class UnknownCommands:
         self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
             tree = files.tree.with_changes(files.pending(suspicious=suspicious))
-            plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
-                carry_out(plan_of(answer, plan), files)
+                carry_out(self._steps(tree, call.cwd, answer), files)
             except (Impossible, OSError) as problem:
                 raise EngineFailure(
                     f"The answer to the command {' '.join(argv)!r} cannot be carried out: {problem}"
                 ) from None
         return CommandResult(answer.stdout, answer.stderr, answer.exit_code)
+
+    def _steps(self, tree: FileTree, cwd: str, answer: CommandAnswer) -> tuple[Step, ...]:
+        steps = plan_of(answer, Plan(tree, cwd=cwd, limits=self._limits))
+        # No text makes the objects and the index that the machine's git reads.
+        for place in (place for step in steps for place in (step.place, step.target)):
+            if _REPOSITORY.search(place) and self.names.is_computed("git"):
+                raise Impossible(
+                    f"{place} is a part of a git repository, which only the machine's own git changes: leave the"
+                    " operation out, and say of the repository what stays true"
+                )
+        return steps
 
     def _others(self, named: Named) -> list[Named]:
         """The commands before this one that may have changed what no file tells."""
@@ -461,7 +472,7 @@ class UnknownCommands:
             given = program.line.rpartition("/")[0] not in ("/bin", "/usr/bin")
             interpreter = program.line if given and program.line else words[0]
             return call.native([*words[1:], path, *call.argv], program=interpreter)
-        if words and self.names.routes.of(words[0]) == "compute":
+        if words and (words[0].endswith("\r") or self.names.routes.of(words[0]) == "compute"):
             return _no_interpreter(name, program)
         return (*words, name if "/" in name else program.path, *call.argv)
 
@@ -475,9 +486,11 @@ class UnknownCommands:
             )
 
 
-def _problem(plan: Callable[[], Plan], answer: CommandAnswer) -> str | None:
+def _problem(
+    steps: Callable[[CommandAnswer], tuple[Step, ...]], answer: CommandAnswer
+) -> str | None:
     try:
-        plan_of(answer, plan())
+        steps(answer)
     except Impossible as problem:
         return str(problem)
     return None
@@ -491,11 +504,12 @@ def _is_in_program_folder(name: str, call: CommandCall) -> bool:
 
 
 def _no_interpreter(name: str, program: Program) -> CommandResult:
-    """What bash says of a script whose interpreter is not installed."""
-    words = program.interpreter or ("",)
+    """What bash 5.2 says of a script whose interpreter is not installed."""
+    wanted = (program.interpreter or ("",))[0]
+    message = f"bash: line 1: {name}: cannot execute: required file not found\n"
     if program.line.endswith("/env"):
-        return CommandResult(
-            "", f"{program.line}: \u2018{words[0]}\u2019: No such file or directory\n", 127
-        )
-    message = f"bash: line 1: {name}: {program.line}: bad interpreter: No such file or directory\n"
-    return CommandResult("", message, 126)
+        shown = wanted.replace("\r", "\\r")
+        message = f"{program.line}: \u2018{shown}\u2019: No such file or directory\n"
+        if shown != wanted:
+            message += f"{program.line}: use -[v]S to pass options in shebang lines\n"
+    return CommandResult("", message, 127)

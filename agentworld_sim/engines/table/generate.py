@@ -70,11 +70,6 @@ class Maker:
         kind = next((one for one in kinds if one != "null"), kinds[0] if kinds else "")
         return self._of(kind, own, place, depth)
 
-    def number_within(self, guess: float, schema: Schema) -> int | float:
-        """`guess`, moved into the range that the schema gives."""
-        kinds = types_of(schema)
-        return _within(guess, schema, whole="integer" in kinds and "number" not in kinds)
-
     def _schema_value(self, schema: Schema, place: plausible.FieldContext) -> Any:
         """What the schema itself gives."""
         if "const" in schema:

@@ -203,7 +203,6 @@ class RecordIndex:
         self._undo.clear()
 
     def next_number(self, table: str) -> int:
-        """The number of the next record."""
         ordered = self._tables[table].ordered
         return ordered[-1].number + 1 if ordered else 1
 
@@ -218,7 +217,6 @@ class RecordIndex:
         return ordered[-1].record if ordered else None
 
     def at(self, table: str, key: str) -> StoredRecord | None:
-        """The record with this key."""
         return self._tables[table].by_key.get(key)
 
     def find(self, table: str, query: Query) -> Sequence[StoredRecord]:

@@ -72,8 +72,6 @@ class AccessibilityTree:
         """The tree from an element on.
 
         Args:
-            root: The element.
-            focus: The element in focus.
             depth: Levels that will be shown; all if 0.
         """
         if focus.index != self._focus:

@@ -57,7 +57,6 @@ class _Way(NamedTuple):
     labelled: bool = False
     """By `aria-labelledby`."""
     label: bool = False
-    """By a `label`."""
     native: bool = False
     """By a `legend`, a `caption` or a `figcaption`."""
     hidden: bool = False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
 from typing import Any
 
 from agentworld_sim.engines.toolkits.answer import ANSWER
@@ -24,8 +26,14 @@ from agentworld_sim.ports import Answer
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
+
+def _argument(name: str) -> Parameter:
+    kind, is_needed = Parameter.POSITIONAL_OR_KEYWORD, name[-1] != "?"
+    return Parameter(name.rstrip("?"), kind, default=Parameter.empty if is_needed else None)
+
+
 _ACTIONS = {
-    name: takes
+    name: Signature([_argument(one) for one in takes])
     for name, *takes in map(
         str.split,
         "check bid|clear bid|click bid button? modifiers?|dblclick bid button? modifiers?|drag_and_drop from_bid to_bid"
@@ -60,8 +68,6 @@ _LONGEST = 20_000
 """Characters of an action that are read."""
 _RETRIES = ("", "  -   waiting 20ms", "  -   waiting 100ms", "  -   waiting 100ms")
 
-Call = tuple[str, Sequence[Any], dict[str, Any]]
-
 
 @dataclass(frozen=True, slots=True)
 class PythonDialect(Dialect):
@@ -91,9 +97,9 @@ class PythonDialect(Dialect):
 _DIALECT = PythonDialect("target", wait_us=500_000)
 
 
-def calls_in(action: str) -> list[Call]:
+def calls_in(action: str) -> list[tuple[str, Sequence[Any], dict[str, Any]]]:
     """The calls that a text holds, with their arguments; what stands between is passed over, and so are comments."""
-    found: list[Call] = []
+    found: list[tuple[str, Sequence[Any], dict[str, Any]]] = []
     action, place = action[:_LONGEST], 0
     while one := _CALL.search(action, place):
         place = one.end()
@@ -128,9 +134,8 @@ class BrowserGymCall(PlaywrightElements):
             for name, _, _ in calls:
                 if name not in _ACTIONS:
                     raise PlaywrightError(f"NameError: Invalid action type '{name}'.")
-            for name, given, named in calls:
-                doing = name
-                self._do(name, given, named)
+            for doing, given, named in calls:
+                self._do(doing, given, named)
         except PlaywrightError as failure:
             error = str(failure).replace(*_SAID.get(doing, ("", "")))
         self.turn.front()
@@ -159,18 +164,10 @@ class BrowserGymCall(PlaywrightElements):
         return answer.with_values({} if self._said_last is None else {ANSWER: self._said_last})
 
     def _do(self, name: str, given: Sequence[Any], named: dict[str, Any]) -> None:
-        names = [one.rstrip("?") for one in _ACTIONS[name]]
-        told = {**dict(zip(names, given, strict=False)), **named}
-        wrong = ""
-        if unknown := next((one for one in named if one not in names), None):
-            wrong = f"got an unexpected keyword argument '{unknown}'"
-        elif len(given) > len(names):
-            were = "was" if len(given) == 1 else "were"
-            wrong = f"takes {len(names)} positional arguments but {len(given)} {were} given"
-        elif missing := [one for one in _ACTIONS[name] if one[-1] != "?" and one not in told]:
-            wrong = f"missing {len(missing)} required positional argument: '{missing[0]}'"
-        if wrong:
-            raise PlaywrightError(f"TypeError: {name}() {wrong}")
+        try:
+            told = _ACTIONS[name].bind(*given, **named).arguments
+        except TypeError as error:
+            raise PlaywrightError(f"TypeError: {name}() {error}") from None
         for argument, value in told.items():
             kind, types = _KINDS.get(argument, ("", object))
             if not isinstance(value, types):
@@ -179,10 +176,10 @@ class BrowserGymCall(PlaywrightElements):
         found, log = self._find(told["bid"]) if "bid" in told else (self.page().document.body, [])
         page = self.page()
         match name:
-            case "click" | "dblclick" if told.get("button", "left") == "left":
-                self._click(name, found, _list(told.get("modifiers", ())), log)
             case "click" | "dblclick":
                 self.require_ready(found, log, name)
+                if told.get("button", "left") == "left":
+                    self._click(name, found, _list(told.get("modifiers", ())))
             case "hover":
                 self._hover(found, log)
             case "drag_and_drop":
@@ -234,8 +231,7 @@ class BrowserGymCall(PlaywrightElements):
     def follow(self, effect: Effect) -> None:
         """Goes on; a dialog is dismissed, as Playwright does where nobody listens, and no file is chosen."""
         while isinstance(effect, Modal):
-            is_chooser = effect.kind == "fileChooser"
-            effect = None if is_chooser else self.page().answer(effect, False)
+            effect = None if effect.kind == "fileChooser" else self.page().answer(effect, False)
         self.turn.go_on(self.turn.front(), effect, "")
 
     def _find(self, bid: Any) -> tuple[Element, list[str]]:
@@ -245,14 +241,10 @@ class BrowserGymCall(PlaywrightElements):
         found = BrowserGymTree(self.page().tree).element_of(bid)
         if found is None:
             raise PlaywrightError(f'ValueError: Could not find element with bid "{bid}"')
-        log = [
-            f'waiting for get_by_test_id("{bid}")',
-            f"  -   locator resolved to {preview(found)}",
-        ]
-        return found, log
+        resolved = f"  -   locator resolved to {preview(found)}"
+        return found, [f'waiting for get_by_test_id("{bid}")', resolved]
 
-    def _click(self, action: str, found: Element, keys: Sequence[str], log: list[str]) -> None:
-        self.require_ready(found, log, action)
+    def _click(self, action: str, found: Element, keys: Sequence[str]) -> None:
         for _ in range(2 if action == "dblclick" else 1):
             effect = self.page().click(found)
             if isinstance(effect, Way) and not _OPENS_TAB.isdisjoint(keys):
@@ -280,11 +272,9 @@ class BrowserGymCall(PlaywrightElements):
             logs = f"{'=' * 27} logs {'=' * 27}\n{what}\n{'=' * 60}"
             raise PlaywrightError(f"TimeoutError: Timeout 5000ms exceeded while {what}\n{logs}")
         chooser = self.page().document.elements[effect.element]
-        folder = self.turn.workspace
-        paths = [normal_path(one if one[:1] == "/" else f"{folder}/{one}") for one in _list(files)]
-        missing = (one for one in paths if self.turn.files.read(one) is None)
+        paths = [normal_path(posixpath.join(self.turn.workspace, one)) for one in _list(files)]
         what = ""
-        if path := next(missing, None):
+        if path := next((one for one in paths if self.turn.files.read(one) is None), None):
             what = f"ENOENT: no such file or directory, access '{path}'"
         elif len(paths) > 1 and "multiple" not in chooser.attributes:
             what = "Error: Non-multiple file input can only accept single file"

@@ -16,10 +16,6 @@ from agentworld_sim.engines.web.page_view import PageView
 from agentworld_sim.engines.web.roles import is_focusable
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 def _pairs(text: str) -> dict[str, str]:
     return {name: role for name, role in (pair.split(":") for pair in text.split())}
 
@@ -30,32 +26,29 @@ _BY_TAG = _pairs(
 )
 """The roles that Chromium alone has, and those that it gives to other elements than Playwright does."""
 _BY_ROLE = _pairs("cell:gridcell img:image none:generic presentation:generic document:generic")
-_BY_INPUT_TYPE = _pairs("color:ColorWell date:Date")
-_UNNAMED = _words(
-    "DescriptionList Figcaption LabelText Legend SvgRoot figure list listitem paragraph row rowgroup"
+_UNNAMED = frozenset(
+    "DescriptionList Figcaption LabelText Legend SvgRoot figure list listitem paragraph row rowgroup".split()
 )
 """Roles that only `aria-label` names."""
-_TYPED = _words("ColorWell Date combobox searchbox textbox")
-_TEXTS = _words("combobox searchbox spinbutton textbox")
+_TYPED = frozenset("ColorWell Date combobox searchbox textbox".split())
+_TEXTS = frozenset("combobox searchbox spinbutton textbox".split())
 _RANGES = {"spinbutton": 0, "slider": 100, "progressbar": 100, "meter": 1}
 """With the upper end where none is written."""
-_REQUIRED = _words("combobox listbox searchbox spinbutton textbox")
-_CHECKED = _words("checkbox menuitemcheckbox menuitemradio radio switch")
-_SELECTED = _words("option tab treeitem")
-_SEVERAL = _words("grid listbox tablist tree treegrid")
+_REQUIRED = frozenset("combobox listbox searchbox spinbutton textbox".split())
+_CHECKED = frozenset("checkbox menuitemcheckbox menuitemradio radio switch".split())
+_SELECTED = frozenset("option tab treeitem".split())
+_SEVERAL = frozenset("grid listbox tablist tree treegrid".split())
 _LIVE = {"alert": "assertive", "status": "polite", "log": "polite"}
 _ORIENTATION = _pairs(
     "listbox:vertical menu:vertical menubar:horizontal scrollbar:vertical separator:horizontal slider:horizontal"
     " tablist:horizontal toolbar:horizontal tree:vertical"
 )
-_FLAGS = _words("atomic focused required")
+_FLAGS = frozenset("atomic focused required".split())
 """Properties without a value; they are said or not."""
 _MARKERS = "•◦▪"
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _DATE = re.compile(r"(\d{4,})-(\d\d)-(\d\d)")
-_ATOMIC = _words("audio canvas embed iframe img object svg video")
-_FAR = 3
-"""How many elements are looked into for what stands beside a space."""
+_ATOMIC = frozenset("audio canvas embed iframe img object svg video".split())
 
 
 class BrowserGymTree:
@@ -75,14 +68,14 @@ class BrowserGymTree:
         return self._bids.get(element.index, "")
 
     def element_of(self, bid: str) -> Element | None:
-        found = (index for index, number in self._bids.items() if number == bid)
-        return next((self._view.document.elements[index] for index in found), None)
+        every = self._view.document.elements
+        return next((one for one in every if self._bids.get(one.index) == bid), None)
 
     def text(self) -> str:
         """The tree, a node a line, indented by tabs."""
         self._lines = []
         self._say(0, "RootWebArea", self._view.document.title, focused=True)
-        self._add(self._view.document.body, 1, "", False)
+        self._add(self._view.document.body, 1, False)
         return "\n".join(self._lines)
 
     def _say(
@@ -99,14 +92,8 @@ class BrowserGymTree:
         self._say(depth, "StaticText", text)
         self._after_space = False
 
-    def _add(self, element: Element, depth: int, above: str, kept: bool) -> None:
-        """Adds an element with all that is in it.
-
-        Args:
-            depth: How deep its line stands.
-            above: The name of the node around it.
-            kept: Whether spaces are kept as they are written.
-        """
+    def _add(self, element: Element, depth: int, kept: bool) -> None:
+        """Adds an element with all that is in it; `kept`: spaces stay as they are written."""
         style, tag = self._styles.of[element.index], element.tag
         if not style.rendered and not (tag in ("option", "optgroup") and element.closest("select")):
             return
@@ -135,7 +122,7 @@ class BrowserGymTree:
             self._say_text(depth, text)
         for place, child in enumerate(element.children):
             if not isinstance(child, str):
-                self._add(child, depth, name, kept)
+                self._add(child, depth, kept)
             elif child and heard and (text := child if kept else self._line_text(element, place)):
                 if text not in name:
                     self._say_text(depth, text)
@@ -158,21 +145,15 @@ class BrowserGymTree:
             place, element = element.parent.children.index(element), element.parent
         return self._stands_alone(element, place + way, way)
 
-    def _stands_alone(self, around: Element, place: int, way: int, steps: int = 0) -> bool:
+    def _stands_alone(self, around: Element, place: int, way: int) -> bool:
         child = around.children[place]
         if isinstance(child, str):
             return not child or child[::way][0].isspace()
         style = self._styles.of[child.index]
         if not style.rendered or style.display != "inline" or child.tag in ("br", *_ATOMIC):
             return True
-        if steps > _FAR or self._styles.content(child, "before" if way > 0 else "after"):
-            return False
-        if child.children:
-            edge = 0 if way > 0 else len(child.children) - 1
-            return self._stands_alone(child, edge, way, steps + 1)
-        beside = place + way
-        within = 0 <= beside < len(around.children)
-        return within and self._stands_alone(around, beside, way, steps + 1)
+        edge = 0 if way > 0 else len(child.children) - 1
+        return bool(child.children) and self._stands_alone(child, edge, way)
 
     def _add_own(self, element: Element, role: str, value: Any, depth: int) -> None:
         """Adds what Chromium itself puts into an element: its marker, what was typed, the parts of a control."""
@@ -183,17 +164,14 @@ class BrowserGymTree:
         elif role == "Date":
             written = _DATE.fullmatch(value or "")
             year, month, day = written.groups() if written else ("", "", "")
-            parts = (
-                ("Month", month, "mm", 12),
-                ("Day", day, "dd", 31),
-                ("Year", year, "yyyy", 275760),
-            )
-            for name, text, empty, most in parts:
+            for name, text, most in ("Month", month, 12), ("Day", day, 31), ("Year", year, 275760):
                 if name != "Month":
                     self._say_text(depth, "/")
                 limits = {"valuemin": 1, "valuemax": most, "valuetext": text}
                 self._say(depth, "spinbutton", name, self.bid_of(element), int(text or 0), **limits)
-                self._say_text(depth + 1, text or empty)
+                self._say_text(
+                    depth + 1, text or ("yyyy" if name == "Year" else name[0].lower() * 2)
+                )
         elif element.tag == "input" and element.type == "file":
             self._say(depth, "button", "Choose File", hidden=True)
         elif value is not None and role in _TEXTS and element.tag != "select":
@@ -210,13 +188,12 @@ class BrowserGymTree:
                 texts = any(one.text_content().strip() for one in element.descendants("text"))
                 named = self._parts.names.name_of(element).text
                 return "SvgRoot" if texts and not named else "image"
-            if tag == "input" and element.type in _BY_INPUT_TYPE:
-                return _BY_INPUT_TYPE[element.type]
+            if tag == "input" and element.type in ("color", "date"):
+                return "ColorWell" if element.type == "color" else "Date"
             role = _BY_TAG.get(tag, role)
         declared = self._styles.declared.get(element.index, {})
-        if role == "generic" and declared.get("content", "").startswith("url("):
-            return "image"
-        return _BY_ROLE.get(role, role)
+        is_image = role == "generic" and declared.get("content", "").startswith("url(")
+        return "image" if is_image else _BY_ROLE.get(role, role)
 
     def _name_of(self, element: Element, role: str) -> str:
         is_button = element.tag == "input" and element.type in ("submit", "reset", "button")
@@ -272,8 +249,8 @@ class BrowserGymTree:
             "hasPopup": "listbox" if suggests else {"true": "menu"}.get(popup, popup) or None,
         }
         if role in _SEVERAL:
-            several = "multiple" in has or has.get("aria-multiselectable") == "true"
-            found["multiselectable"] = several
+            multiple = "multiple" in has or has.get("aria-multiselectable") == "true"
+            found["multiselectable"] = multiple
         found["orientation"] = has.get("aria-orientation", _ORIENTATION.get(role))
         found["required"] = required or has.get("aria-required") == "true" or None
         if role in _RANGES:
@@ -284,9 +261,8 @@ class BrowserGymTree:
         if role in _CHECKED:
             is_native = tag == "input" and element.type in ("checkbox", "radio")
             state = live.is_checked(element, self._view.document) if is_native else None
-            found["checked"] = (
-                has.get("aria-checked", "false") if state is None else str(state).lower()
-            )
+            said = has.get("aria-checked", False) if state is None else state
+            found["checked"] = str(said).lower()
         if role == "DisclosureTriangle" and element.parent is not None:
             found["expanded"] = live.is_open(element.parent)
         elif is_menu or expanded in ("true", "false"):

@@ -268,7 +268,6 @@ class Document:
         """The elements that a CSS selector matches, in document order.
 
         Args:
-            selector: The selector.
             marks: Attributes that elements have or have not, whatever is written; `FOCUS` among them stands for
                 `:focus`.
 

@@ -7,7 +7,7 @@ stands on a page that was given or imagined. Which texts are instructions is gue
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -36,24 +36,27 @@ def with_instructions(answer: Answer, state: WorldState) -> Answer:
     values = state.after(answer.change).values
     browser = BrowserState(values)
     page = browser.page(browser.tab)
-    found = _marks_of(page, values) if texts_like_instructions(page.html) else []
-    if (found or None) == values.get(INSTRUCTIONS):
-        return answer
-    return answer.with_values({INSTRUCTIONS: found or None})
+    told = texts_like_instructions(page.html)
+    found = (told and _marks_of(told, page, values)) or None
+    return (
+        answer if found == values.get(INSTRUCTIONS) else answer.with_values({INSTRUCTIONS: found})
+    )
 
 
-def _marks_of(page: WebPage, values: Mapping[str, Any]) -> list[dict[str, str]]:
+def _marks_of(
+    texts: Sequence[str], page: WebPage, values: Mapping[str, Any]
+) -> list[dict[str, str]]:
     sources = {
         text: f"{table}/{record.key}: {name}"
         for table in tables_in(values)
         for record in records_of_table(values, table)
         for name, held in record.record.items()
         if isinstance(held, str)
-        for text in texts_like_instructions(page.html)
-        if text in _flat(held)
+        for text in texts
+        if text in " ".join(held.split())
     }
     if page.asked or ROOT + SITE + page.url in values:
-        sources = dict.fromkeys(texts_like_instructions(page.html), "page") | sources
+        sources = dict.fromkeys(texts, "page") | sources
     return [{"text": text, "source": source} for text, source in sorted(sources.items())]
 
 
@@ -68,10 +71,6 @@ def texts_like_instructions(html: str) -> tuple[str, ...]:
 def _all_texts(element: Element) -> Iterator[str]:
     for child in element.children:
         if isinstance(child, str):
-            yield _flat(child)
+            yield " ".join(child.split())
         elif child.tag not in ("script", "style"):
             yield from _all_texts(child)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())

@@ -14,7 +14,7 @@ from agentworld_sim.types.state import WorldState
 
 _LEFT_OUT = frozenset("base embed frame iframe link meta noscript object script template".split())
 _VOID = frozenset("area br col hr img input source track wbr".split())
-_STATES = frozenset(["checked", "open", "selected", "value"])
+_LEFT_OUT_ATTRIBUTES = frozenset("autofocus checked open selected srcdoc value".split())
 
 
 def page_copy(state: WorldState, internet: Internet | None) -> str:
@@ -36,24 +36,21 @@ def page_copy(state: WorldState, internet: Internet | None) -> str:
 def _copy(element: Element, page: TabPage) -> str:
     tag, live = element.tag, page.live
     if element in page.document.sheet_links:
-        text = page.sheets.get(element.get("href"), "")
-        return f"<style>{_sheet_text(text)}</style>"
+        return f"<style>{_sheet_text(page.sheets.get(element.get('href'), ''))}</style>"
     if tag in _LEFT_OUT:
         return ""
     told = {
         name: value
         for name, value in element.attributes.items()
-        if not name.startswith("on") and name not in (*_STATES, "autofocus", "srcdoc")
+        if not name.startswith("on") and name not in _LEFT_OUT_ATTRIBUTES
     }
     if tag == "style":
         inside = _sheet_text(element.text_content())
     elif tag == "textarea":
         inside = escape(live.value_of(element))
     else:
-        parts = (
-            escape(one) if isinstance(one, str) else _copy(one, page) for one in element.children
-        )
-        inside = "".join(parts)
+        every = element.children
+        inside = "".join(escape(x) if isinstance(x, str) else _copy(x, page) for x in every)
     if tag == "input" and element.type in ("checkbox", "radio"):
         told |= {"checked": ""} if live.is_checked(element, page.document) else {}
     elif tag == "input":

@@ -104,7 +104,6 @@ class PageLoader:
         """
         Args:
             browser: Where cookies and requests are kept.
-            state: What sites answer on.
             internet: The sites; without, there are only pages that were given.
             imagined: Gives the page that a model imagined, or its error; raises `PageNeeded`. Without,
                 there is no model.

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from agentworld_sim.engines.web.browser_state import BLANK, TabState
 from agentworld_sim.engines.web.browser_turn import DOWNLOADS, BrowserTurn
 from agentworld_sim.engines.web.document import Element, parse_document
+from agentworld_sim.plain_text import shorten
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
@@ -248,18 +249,14 @@ def preview(element: Element) -> str:
         f" {name}" if name in _BOOLEAN and not value else f' {name}="{value}"'
         for name, value in element.attributes.items()
     ]
-    attributes = _end_cut("".join(sorted(written, key=len)), _PREVIEWED_ATTRIBUTES)
+    attributes = shorten("".join(sorted(written, key=len)), _PREVIEWED_ATTRIBUTES)
     if element.tag in _VOID:
         return f"<{element.tag}{attributes}/>"
     is_text = len(element.children) <= _PREVIEWED_CHILDREN and all(
         isinstance(child, str) for child in element.children
     )
     text = element.text_content() if is_text else "…"
-    return f"<{element.tag}{attributes}>{_end_cut(text, _PREVIEWED_TEXT)}</{element.tag}>"
-
-
-def _end_cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return f"<{element.tag}{attributes}>{shorten(text, _PREVIEWED_TEXT)}</{element.tag}>"
 
 
 def _middle_cut(text: str) -> str:

@@ -62,18 +62,16 @@ class Refusal:
             return {"error": "Unauthorized"}
         if self.by_framework and dialect == "vllm":
             return {"detail": self.message}
+        phrase = HTTPStatus(self.status).phrase
         error: dict[str, Any] = {
-            "message": self.message or self._usual_message(),
-            "type": self.type or ERROR_TYPES.get(self.status) or HTTPStatus(self.status).phrase,
+            "message": self.message or ERROR_MESSAGES.get(self.status) or phrase,
+            "type": self.type or ERROR_TYPES.get(self.status) or phrase,
             "param": self.param,
             "code": self.code if self.openai or self.code is not None else self.status,
         }
         # Both wrote the fields at the top; vLLM moved them under `error` in 0.10.
         flat = dialect != "vllm" and not self.openai
         return {"object": "error", **error} if flat else {"error": error}
-
-    def _usual_message(self) -> str:
-        return ERROR_MESSAGES.get(self.status) or HTTPStatus(self.status).phrase
 
 
 def over_the_limit(

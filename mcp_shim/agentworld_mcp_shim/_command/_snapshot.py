@@ -11,7 +11,6 @@ from agentworld_mcp_shim._command._upstream_options import (
     require_sdk,
     timeout_option,
 )
-from agentworld_sim.cli.command_options import removed_options
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
@@ -23,7 +22,6 @@ from agentworld_sim.cli.command_options import removed_options
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file, whole or not at all. Standard output by default.",
 )
-@removed_options({"--name": "Name the server where the file is used: --snapshot NAME=FILE."})
 @click.option(
     "--contents/--no-contents",
     default=True,

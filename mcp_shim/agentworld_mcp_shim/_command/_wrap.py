@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from agentworld_mcp_shim._command._upstream_options import option_group, require_sdk
-from agentworld_sim.cli.command_options import removed_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,9 +78,6 @@ _file_options = option_group(
     "--model-url", metavar="URL", help="Imagine with the language world model served here."
 )
 @click.option("--model", "model_name", metavar="NAME", help="The model's name as served.")
-@removed_options(
-    {"--world-per-server": "Wrap the servers one by one: --server NAME --world ID for each."}
-)
 @_file_options
 def wrap_command(
     world: str | None,

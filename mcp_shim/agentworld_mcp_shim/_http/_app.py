@@ -59,9 +59,7 @@ class _Refusal(Exception):
         """
         Args:
             reason: One word, for the metrics.
-            status: Of HTTP.
             text: For people.
-            headers: Of the response.
         """
         self.reason = reason
         code = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
@@ -88,12 +86,9 @@ class App:
     ) -> None:
         """
         Args:
-            settings: Limits.
             views: The SDK's transports, by the name of the upstream; `""` is all of them.
-            pool: Where the worlds are.
             guard: Looks at `Host` and `Origin`.
             tokens: Says who asks.
-            metrics: Counts.
             sessions: Sessions that several processes serve; `None` when the transports hold them.
             operator: Switches controls for those who may; `None` for nobody.
         """

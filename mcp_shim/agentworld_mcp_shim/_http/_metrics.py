@@ -27,7 +27,6 @@ class Metrics:
         """
         Args:
             folder: Where several processes keep their counts; `None` for a single one.
-            open_worlds: Says how many worlds this process has open.
         """
         if folder is not None:
             os.environ[FOLDER_VARIABLE] = str(folder)

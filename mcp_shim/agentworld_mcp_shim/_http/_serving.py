@@ -53,7 +53,6 @@ class Plan:
     run: Run
     """Its folder is there when several processes answer."""
     process: int = 0
-    """Which of them this is."""
 
     @property
     def own_tools(self) -> bool:

@@ -23,9 +23,6 @@ class SignedSessions:
         """
         Args:
             folder: Where processes tell each other what has ended.
-            secret: What they sign with.
-            process: Which of them this is.
-            count: How many there are.
         """
         self._folder = folder
         self._secret = secret

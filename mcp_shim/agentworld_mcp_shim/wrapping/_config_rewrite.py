@@ -91,7 +91,6 @@ def wrap_text(
     Args:
         text: What the file holds.
         path: Where it is; it tells the client, and names the world.
-        choice: How.
         client: The client's name, instead of finding out.
         servers: Only these; all by default.
 

@@ -145,7 +145,9 @@ def wrap_entry(
         wrapped |= {client.command: command[0], "args": command[1:]}
     # A variable that the entry sets itself stays as it is.
     wrapped[client.env] = {**variables, **ours, **env}
-    wrapped |= {key: value for key, value in fields.items() if key not in _launch_keys(client)}
+    # What the wrapped entry says in another way.
+    launch = {client.command, "args", client.env, *client.urls, client.headers, "type", _BEARER}
+    wrapped |= {key: value for key, value in fields.items() if key not in launch}
     if forwarded:
         wrapped[_FORWARDED] = [*fields.get(_FORWARDED, []), *forwarded]
     return wrapped, notes
@@ -178,11 +180,6 @@ def later_changes(wrapped: dict[str, Any], original: object, client: Client) -> 
     except CannotWrap:
         return []
     return [key for key in {**wrapped, **expected} if wrapped.get(key) != expected.get(key)]
-
-
-def _launch_keys(client: Client) -> set[str]:
-    """The keys of an entry that the wrapped one says in another way."""
-    return {client.command, "args", client.env, *client.urls, client.headers, "type", _BEARER}
 
 
 def require_plain(entry: object, client: Client) -> dict[str, Any]:

@@ -88,10 +88,9 @@ def test_what_may_not_be_shown_is_replaced_by_the_next(kettles: PageIndex) -> No
     assert titles(found) == ["Axabril kettle", "Vorokova kettle"]
 
 
-def test_pages_come_back_with_their_cells_and_are_found_by_them(kettles: PageIndex) -> None:
+def test_pages_come_back_with_their_cells(kettles: PageIndex) -> None:
     assert [kettles.page(one.url) for one in KETTLES] == KETTLES
     assert kettles.page("https://a.alt/7") is None
-    assert kettles.showing(Cell("things", 2, "size")) == ["https://a.alt/2"]
     assert kettles.has_host("b.alt") and not kettles.has_host("c.alt")
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from agentworld_sim.engines.shell import commands, live_machine, live_shell
+from agentworld_sim.engines.shell import commands
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.wasi.process import run_process
 from agentworld_sim.engines.shell.wasi.wasm_module import WasmModule
 from tests.engines.shell.real_tools import SimulatedMachine
@@ -74,11 +73,9 @@ def main() -> None:
         if phase == "built":
             for name in built:
                 run = program(BUILT / f"{name}.wasm")
-                COMMANDS.update(dict.fromkeys(NAMES[name], run))  # type: ignore[attr-defined]
-                for place in (commands, live_machine, live_shell):
-                    # As programs of the machine, they read and write bytes.
-                    setattr(place, "READERS", commands.READERS.union(NAMES[name]))  # noqa: B010 -- of a module
-            commands.plain_commands.cache_clear()
+                commands.programs().update(dict.fromkeys(NAMES[name], run))  # type: ignore[attr-defined]
+            for held in (commands.programs_of, commands.readers, commands.plain_commands):
+                held.cache_clear()
         report[phase] = {
             "equal": asyncio.run(equal()),
             "milliseconds": {name: list(milliseconds(SPEED[name])) for name in built},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of
 from agentworld_sim.engines.shell.live_shell import LiveShell, ShellRun
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.session import ShellSession
@@ -42,7 +42,7 @@ class Kept:
         self.session = ShellSession()
         self._reopened = reopened
         self._limits = limits or ShellLimits(wall_seconds=20)
-        self._commands = {**COMMANDS, **(more or {})}
+        self._commands = {**commands_of(Machine()), **(more or {})}
         self._turns = 0
         self.live = self._new()
 
@@ -81,7 +81,9 @@ def once(
     limits: ShellLimits | None = None,
 ) -> ShellRun:
     """Runs `script` on a machine of its own, as `bash -c`."""
-    live = LiveShell(Machine(), COMMANDS, limits=limits or ShellLimits(wall_seconds=wall_s))
+    live = LiveShell(
+        Machine(), commands_of(Machine()), limits=limits or ShellLimits(wall_seconds=wall_s)
+    )
     live.materialise(TREE, MemoryBlobs())
     live.start_turn(START_US, 7)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
@@ -67,7 +67,7 @@ class SimulatedMachine:
     def __init__(self) -> None:
         machine = Machine(workdir="/srv/app", env=tuple(ENVIRONMENT.items()))
         self.blobs = MemoryBlobs()
-        self.live = LiveShell(machine, COMMANDS)
+        self.live = LiveShell(machine, commands_of(machine))
         image = dict(base_tree(machine, START_US, self.blobs))
         image["/srv/app"] = FileEntry("directory", 0o755, START_US)
         self.live.materialise(FileTree.from_entries(image.items()), self.blobs)

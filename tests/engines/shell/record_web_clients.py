@@ -59,8 +59,6 @@ curl -i http://shop.test/there
 curl -sIL http://shop.test/there
 curl -sSIf http://shop.test/nosuch
 curl -sS --head http://shop.test/empty
-curl -sv http://shop.test/echo
-curl -sv http://shop.test/echo -d a=1 -H 'X-Key: 2'
 curl -s -w '%{http_code} %{size_download} %{url_effective} %{content_type} %{num_redirects} %{redirect_url} %{exitcode} %{method}\n' -o /dev/null http://shop.test/there
 curl -s -w '%{http_code} %{nosuch}%%\t%{url_effective} %{num_redirects}\n' -L http://shop.test/there
 curl -s -o a http://shop.test/nosuch -w '%{http_code}'; cat a
@@ -79,7 +77,6 @@ curl -sS http://shop.test/picture > pic2; cmp pic pic2 && echo same
 curl -s http://shop.test/echo --data-binary @- < pic | wc -c
 curl -s http://shop.test/there -L | sed -n 1p
 curl http://shop.test/picture -o pic
-curl -x http://proxy.test:3128 -sS http://shop.test/
 curl -sS http://shop.test/ http://shop.test/list.json -o a; cat a
 curl http://shop.test/ http://shop.test/list.json -o a -o b
 curl -sS shop.test/echo -d a=1 -d b=2 -G
@@ -101,8 +98,6 @@ curl -sS -F a=1 -F 'f=@a;type=text/x;filename=q' -F g=@list.json http://shop.tes
 curl -sS -X DELETE http://shop.test/echo
 curl -sS -X POST http://shop.test/echo
 curl -sS -d '' http://shop.test/echo
-curl -sS -D - http://shop.test/empty
-curl -sS -D heads http://shop.test/; cat heads
 curl -sS HTTP://SHOP.test/echo
 curl -sS http://shop.test
 curl -sS --url http://shop.test/echo --url http://shop.test/
@@ -129,15 +124,10 @@ wget http://localhost:8000/
 wget http://shop.test/lost
 wget -q http://shop.test/loop
 wget 'http://a:b/'
-wget --spider http://shop.test/list.json
-wget --spider http://shop.test/nosuch
-wget -S -q -O /dev/null http://shop.test/
-wget -S -O /dev/null http://shop.test/
 wget --post-data 'a=1&b=2' -qO- http://shop.test/echo
 wget --header 'X-Key: 1' -U me -qO- http://shop.test/echo
 wget -P sub -nv http://shop.test/picture; ls -R
 wget -P sub http://shop.test/picture
-wget -nc http://shop.test/list.json
 wget
 wget --nosuch
 wget foo://x

@@ -14,6 +14,7 @@ from agentworld_sim.engines.shell.syntax_errors import (
     split_at_unclosed_brace,
 )
 from tests.engines.shell.conftest import MachineShell
+from tests.engines.shell.limited import once
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story
 
 SCRIPTS = (
@@ -328,3 +329,13 @@ def test_a_shell_that_gives_up_on_a_variable_exits_as_bash_does(
 ) -> None:
     said = "unbound variable" if "set -u" in script or "-eu" in script else "is unset"
     assert exit_code_of(script, f"bash: line 1: unset: {said}\n", options) == exit_code
+
+
+@pytest.mark.parametrize("first", ["", "#!/bin/bash\n"])
+def test_a_script_file_that_does_not_parse_is_named_with_its_line(first: str) -> None:
+    line = 3 if first else 2
+    shown = once(f"mkdir d; printf '{first}echo 1\nif then\n' > d/s; chmod +x d/s; cd d; ./s")
+    assert (shown.stderr, shown.exit_code) == (
+        f"./s: line {line}: syntax error near unexpected token `then'\n./s: line {line}: `if then'\n",
+        2,
+    )

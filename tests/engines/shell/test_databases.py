@@ -78,7 +78,14 @@ def test_what_has_no_answer_here_is_refused() -> None:
     rows = (
         "with recursive c(x) as (select 1 union all select x+1 from c limit 400000) select x from c"
     )
-    for script in (f'sqlite3 "" "{rows}"', "openssl genrsa 2048", "openssl dgst -sign k f"):
+    plan = "sqlite3 '' 'explain query plan select 1'"
+    for script in (
+        f'sqlite3 "" "{rows}"',
+        "sqlite3 '' '.backup b'",
+        plan,
+        "openssl genrsa 2048",
+        "openssl dgst -sign k f",
+    ):
         with pytest.raises(EngineFailure, match="not computed faithfully"):
             once(script)
 
@@ -88,6 +95,11 @@ def test_what_cannot_be_read_or_written_is_said(machine_shell: MachineShell) -> 
         'Error: unable to open database "d": unable to open database file\n', 1,
     )  # fmt: skip
     assert machine_shell.fails("sqlite3 a.db .bogus")[1] == 1
+    assert machine_shell.fails("sqlite3 a.db '.import one'") == (
+        "Error: invalid arguments: .import one\n", 1,
+    )  # fmt: skip
+    said = machine_shell.fails("echo junkjunkjunkjunk > j; sqlite3 j .tables")
+    assert said == ("Error: file is not a database\n", 1)
     assert machine_shell.fails("sqlite3 a.db '.output no/x' 'select 1'") == (
         "Error: No such file or directory\n", 1,
     )  # fmt: skip

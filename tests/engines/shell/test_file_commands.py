@@ -23,7 +23,8 @@ FILES = (
     "cp a nodir/",
     "cp nope x",
     "cp a a",
-    "cp -r d d",
+    # What was copied before the folder met itself follows the order on the disk.
+    "cp -r d d; rm -rf d/d; mkdir d/d; touch d/d/a",
     # How far it comes depends on the order of the directory's entries.
     "cp -r d d/sub; rm -r d/sub; mkdir d/sub",
     "cp a b d nope",
@@ -295,3 +296,10 @@ def test_programs_named_by_their_path_are_ours_too(make_machine: MakeMachine) ->
     assert shell.out("cd /tmp; touch f; /bin/ls -l --time-style=+%Y f; /usr/bin/stat -c %U f") == (
         "-rw-r--r-- 1 root root 0 2026 f\nroot\n"
     )
+
+
+def test_zip_and_unzip_can_be_quiet(make_machine: MakeMachine) -> None:
+    shell = make_machine()
+    made = shell.run("mkdir d; echo 1 > d/f; zip -rq a.zip d; rm -r d; unzip -qo a.zip; cat d/f")
+    assert (made.stdout, made.stderr) == ("1\n", "")
+    assert shell.out("zip b.zip d/f").startswith("  adding: d/f")

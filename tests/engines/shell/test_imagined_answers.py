@@ -86,17 +86,17 @@ async def test_bytes_that_are_no_text_are_told_as_such() -> None:
 
 async def test_a_pure_command_is_asked_once_in_a_turn_and_not_again_later() -> None:
     async with await ImaginedWorld.create() as here:
-        turn = await here.turn("for i in 1 2 3; do git status; done; git log; git status | cat")
-        assert here.imaginer.argvs == ["git status", "git log"]
-        assert called(turn.inner) == ["git status"] * 3 + ["git log", "git status"]
+        turn = await here.turn("for i in 1 2 3; do hg status; done; hg log; hg status | cat")
+        assert here.imaginer.argvs == ["hg status", "hg log"]
+        assert called(turn.inner) == ["hg status"] * 3 + ["hg log", "hg status"]
         assert [one.occurrence for one in turn.inner] == [0, 1, 2, 0, 3]
-        later = await here.turn("git status", tool="session")
+        later = await here.turn("hg status", tool="session")
         assert here.imaginer.asked == []
         assert (later.observation.text, later.observation.provenance) == (
-            "<git status|>\n",
+            "<hg status|>\n",
             "imagined",
         )
-        assert called(later.inner) == ["git status"]
+        assert called(later.inner) == ["hg status"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ async def test_a_pure_command_is_asked_once_in_a_turn_and_not_again_later() -> N
         "chmod 600 f",
         "cd /tmp",
         "export A=1",
-        "git commit",
+        "hg commit",
         "kit",
         "rm f",
         "mv f g",
@@ -116,18 +116,18 @@ async def test_a_pure_command_is_asked_once_in_a_turn_and_not_again_later() -> N
 async def test_what_may_change_an_answer_has_it_asked_again(change: str) -> None:
     async with await ImaginedWorld.create() as here:
         await here.turn("echo a > f; echo a > g")
-        await here.turn(f"git status; {change}; git status")
-        assert here.imaginer.argvs.count("git status") == 2
+        await here.turn(f"hg status; {change}; hg status")
+        assert here.imaginer.argvs.count("hg status") == 2
 
 
 @pytest.mark.parametrize(
-    "nothing", ["sleep 9", "touch f", "a=1", "git log", "cat f; cp -p f f2; rm f2"]
+    "nothing", ["sleep 9", "touch f", "a=1", "hg log", "cat f; cp -p f f2; rm f2"]
 )
 async def test_what_changes_no_answer_does_not(nothing: str) -> None:
     async with await ImaginedWorld.create() as here:
         await here.turn("echo a > f")
-        await here.turn(f"git status; {nothing}; git status")
-        assert here.imaginer.argvs.count("git status") == 1
+        await here.turn(f"hg status; {nothing}; hg status")
+        assert here.imaginer.argvs.count("hg status") == 1
 
 
 async def test_an_answer_that_changed_files_is_not_used_again() -> None:
@@ -152,7 +152,7 @@ async def test_a_turn_keeps_answers_and_exchanges_in_the_order_of_calling() -> N
 async def test_a_reopened_world_knows_the_answers_of_its_history(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "w.sqlite")
     async with await ImaginedWorld.create(store=store) as here:
-        first = await here.turn("git commit; git status")
+        first = await here.turn("hg commit; hg status")
         fork = await here.world.fork()
         live = await fork.step(first.call)
         await fork.close()

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from agentworld_sim import ToolCall, Turn
 from agentworld_sim.engines.shell import Machine, ShellEngine, shell_engine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import MemoryBlobs
@@ -40,7 +40,7 @@ def with_commands(commands: Mapping[str, Command]) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
 
         def all_of(machine: Machine) -> Mapping[str, Command]:
-            return {**COMMANDS, **commands}
+            return {**commands_of(machine), **commands}
 
         patch.setattr(shell_engine, "commands_of", all_of)
         yield

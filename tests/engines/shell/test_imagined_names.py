@@ -9,7 +9,7 @@ import pytest
 from agentworld_sim import AccessRefused, UsageError
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.shell.commands.helper import BUILTINS
-from agentworld_sim.engines.shell.programs import COMMAND_NAMES, UNINSTALLED
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, COMMON_PROGRAMS
 from agentworld_sim.types.tools import Route
 from tests.engines.shell.imagining import FunctionImaginer, ImaginedWorld
 from tests.engines.shell.test_betrayal import betrayals
@@ -17,11 +17,9 @@ from tests.engines.shell.test_betrayal import betrayals
 
 async def test_common_commands_look_installed_and_all_who_tell_agree() -> None:
     async with await ImaginedWorld.create() as here:
-        script = (
-            "command -v git; type git; which git; hash git; ls /usr/bin/git /bin/curl; which vi"
-        )
+        script = "command -v hg; type hg; which hg; hash hg; ls /usr/bin/hg /bin/curl; which vi"
         assert await here.out(script) == (
-            "/usr/bin/git\ngit is /usr/bin/git\n/usr/bin/git\n/bin/curl\n/usr/bin/git\n/usr/bin/vi\n"
+            "/usr/bin/hg\nhg is /usr/bin/hg\n/usr/bin/hg\n/bin/curl\n/usr/bin/hg\n/usr/bin/vi\n"
         )
         assert here.imaginer.asked == []
 
@@ -45,7 +43,7 @@ async def test_a_word_that_is_only_looked_up_is_not_asked_for() -> None:
 
 
 async def test_no_shipped_name_is_one_that_the_shell_has() -> None:
-    assert not UNINSTALLED & {*COMMAND_NAMES, *BUILTINS}
+    assert not (COMMON_PROGRAMS - {*COMMAND_NAMES}) & {*BUILTINS}
 
 
 async def test_a_dynamic_name_is_learned_when_it_fails() -> None:
@@ -75,7 +73,7 @@ async def test_paths_to_programs_are_imagined_and_other_missing_paths_are_not() 
 
 async def test_a_search_path_without_usr_bin_does_not_find_installed_commands() -> None:
     async with await ImaginedWorld.create() as here:
-        assert "127" in await here.out("PATH=/nowhere; git a 2> /dev/null; echo $?")
+        assert "127" in await here.out("PATH=/nowhere; hg a 2> /dev/null; echo $?")
 
 
 RUBY = "#!/usr/bin/env ruby\\nimport os\\nprint(1)\\n"
@@ -109,7 +107,7 @@ async def test_a_program_of_the_worlds_own_comes_before_imagination() -> None:
             "<kit 1|>\nreal 2\nreal 3\n"
         )
         assert await here.out("kit 4; bash -c 'kit 5'") == "real 4\nreal 5\n"
-        assert await here.out("cp /usr/local/bin/kit /usr/local/bin/git; git 6") == "real 6\n"
+        assert await here.out("cp /usr/local/bin/kit /usr/local/bin/hg; hg 6") == "real 6\n"
         assert here.imaginer.asked == []
 
 
@@ -123,13 +121,26 @@ async def test_routes_send_commands_the_shell_has_to_the_imaginer() -> None:
 
 
 async def test_routes_leave_commands_to_the_shell_which_does_not_have_them() -> None:
-    async with await ImaginedWorld.create(routes={"git": "imagine", "*": "compute"}) as here:
-        assert await here.out("git a; kit b; curl c; command -v curl || echo none") == (
-            "<git a|>\nnone\nbash: line 1: kit: command not found\n"
+    async with await ImaginedWorld.create(routes={"hg": "imagine", "*": "compute"}) as here:
+        assert await here.out("hg a; kit b; curl c; command -v curl || echo none") == (
+            "<hg a|>\nnone\nbash: line 1: kit: command not found\n"
             "bash: line 1: curl: command not found\n"
         )
         assert await here.out("printf '#!/usr/bin/ruby\\n' > a; chmod +x a; ./a; echo $?") == (
-            "126\nbash: line 1: ./a: /usr/bin/ruby: bad interpreter: No such file or directory\n"
+            "127\nbash: line 1: ./a: cannot execute: required file not found\n"
+        )
+
+
+async def test_a_carriage_return_is_a_part_of_the_interpreters_name() -> None:
+    async with await ImaginedWorld.create() as here:
+        assert await here.out("printf '#!/bin/sh\r\nls\r\n' > a; chmod +x a; ./a; echo $?") == (
+            "127\nbash: line 1: ./a: cannot execute: required file not found\n"
+        )
+        assert await here.out(
+            "printf '#!/usr/bin/env python3\r\n1' > b; chmod +x b; ./b; echo $?"
+        ) == (
+            "127\n/usr/bin/env: \u2018python3\\r\u2019: No such file or directory\n"
+            "/usr/bin/env: use -[v]S to pass options in shebang lines\n"
         )
 
 
@@ -150,8 +161,8 @@ async def test_an_exact_route_counts_before_a_pattern() -> None:
 
 
 def test_a_route_that_does_not_exist_is_named() -> None:
-    routes = cast("dict[str, Route]", {"git": "imagin"})
-    with pytest.raises(UsageError, match=r"'git' has the route 'imagin'\. Did you mean 'imagine'"):
+    routes = cast("dict[str, Route]", {"hg": "imagin"})
+    with pytest.raises(UsageError, match=r"'hg' has the route 'imagin'\. Did you mean 'imagine'"):
         ShellEngine(imaginer=FunctionImaginer(), routes=routes)
 
 
@@ -163,9 +174,9 @@ def test_a_builtin_of_the_shell_itself_cannot_be_routed_away() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "cat /usr/bin/git; strings /usr/bin/npm; file /usr/bin/node; ls -l /usr/bin | head -40",
-        "set -x; git a; kit b; bash -x /usr/bin/git c; sh -xc 'kit d'",
-        "compgen -c | grep -x kit; type -a git; declare -F; alias; hash; git; hash",
+        "cat /usr/bin/hg; strings /usr/bin/npm; file /usr/bin/node; ls -l /usr/bin | head -40",
+        "set -x; hg a; kit b; bash -x /usr/bin/hg c; sh -xc 'kit d'",
+        "compgen -c | grep -x kit; type -a hg; declare -F; alias; hash; hg; hash",
         "nosuch/tool; ./nope; /usr/local/bin/tool; sudo -l; help | head -3",
     ],
 )

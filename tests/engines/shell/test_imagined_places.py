@@ -26,8 +26,8 @@ PLACES = {
     "touch f; find . -name f -exec kit {} \\;": "<kit ./f|>\n",
     "touch f; find . -name f -exec kit {} +": "<kit ./f|>\n",
     "env A=1 kit a": "<kit a|>\n",
-    "env -i A=1 PATH=/usr/bin git a": "<git a|>\n",
-    "env - sh -c 'git a | cat'": "<git a|>\n",
+    "env -i A=1 PATH=/usr/bin hg a": "<hg a|>\n",
+    "env - sh -c 'hg a | cat'": "<hg a|>\n",
     "kit <<E\n$HOME\nE": "<kit|/root\n>\n",
     'x=$(echo 1 2 | xargs -n1 bash -c \'echo $(kit "$0" | cat)\'); echo "$x"': (
         "<kit 1|>\n<kit 2|>\n"
@@ -75,9 +75,9 @@ async def test_an_unknown_command_is_answered_where_it_stands(script: str) -> No
         assert turn.inner
 
 
-@pytest.mark.parametrize("name", ["kit", "git", "curl", "json", "/usr/bin/git", "/usr/local/bin/x"])
+@pytest.mark.parametrize("name", ["kit", "hg", "curl", "json", "/usr/bin/hg", "/usr/local/bin/x"])
 async def test_every_kind_of_name_is_answered_behind_others(name: str) -> None:
-    said = "git" if name == "/usr/bin/git" else name
+    said = "hg" if name == "/usr/bin/hg" else name
     async with await ImaginedWorld.create() as here:
         assert await here.out(f"echo a | xargs {name}; {name} b") == f"<{said} a|>\n<{said} b|>\n"
 
@@ -119,7 +119,7 @@ async def test_a_message_that_reads_like_a_limit_of_ours_is_only_a_message(
 
 async def test_functions_and_aliases_come_before_unknown_commands() -> None:
     async with await ImaginedWorld.create() as here:
-        script = "kit() { echo mine; }; kit; git() { echo also mine; }; git a"
+        script = "kit() { echo mine; }; kit; hg() { echo also mine; }; hg a"
         assert await here.out(script) == "mine\nalso mine\n"
         await here.turn("shopt -s expand_aliases; alias kit='echo yours'", tool="session")
         assert await here.out("kit a", tool="session") == "yours a\n"
@@ -151,7 +151,7 @@ async def test_keystrokes_reach_unknown_commands() -> None:
 async def test_without_an_imaginer_commands_fail_as_in_a_real_shell() -> None:
     async with await World.create(MACHINE, seed=5, engines=[ShellEngine()]) as world:
         world.add_tools(TOOLS)
-        script = "kit a; echo $?; command -v git || echo none; ls /usr/bin/git; git; echo $?"
+        script = "kit a; echo $?; command -v hg || echo none; ls /usr/bin/hg; hg; echo $?"
         turn = await world.step(ToolCall("run", {"command": script}))
         assert turn.observation.provenance == "computed"
         assert "127\nnone\n" in turn.observation.text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.bash_shims import make_ready, surely_ends
 from agentworld_sim.engines.shell.bash_texts import faithful
 from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.errors import EngineFailure
-from tests.engines.shell.limited import once
+from tests.engines.shell.limited import Kept, once
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,16 @@ def test_a_full_disk_is_said_in_the_systems_words() -> None:
     assert "limit" not in run.stderr
 
 
+def test_output_that_fills_the_disk_is_the_commands_error_and_the_script_goes_on() -> None:
+    def find(_: CommandCall) -> CommandResult:
+        return CommandResult("x" * 11_000_000)
+
+    shell = Kept(more={"find": find})
+    run = shell("find > f; echo $?")
+    shell.close()
+    assert (run.stdout, run.stderr) == ("1\n", "find: write error: No space left on device\n")
+
+
 def test_a_name_that_is_too_long_is_said_in_the_systems_words() -> None:
     run = once("echo x > " + "n" * 300)
     assert run.stderr.endswith(": File name too long\n")
@@ -110,6 +121,7 @@ def test_a_name_that_is_too_long_is_said_in_the_systems_words() -> None:
         "bash: line 1: mapfile: -C: callbacks are not supported",
         "parallel: not supported in virtual environment",
         "bash: line 1: resource limit exceeded: maximum file descriptors exceeded (1024)",
+        "touch: RuntimeError: cannot enter context: <_contextvars.Context object at 0x7f33> is already entered",
     ],
 )
 def test_the_embedded_shells_own_limits_are_recognised(text: str) -> None:

@@ -6,8 +6,11 @@ import time
 
 import pytest
 
+from agentworld_sim import World
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell.script_analysis import runs_side_by_side
+from agentworld_sim.types.tools import ToolCall
 from tests.engines.shell.test_imagined_exactness import answers, with_commands, without_answers
 
 from .conftest import MachineShell
@@ -36,6 +39,27 @@ DATES = {
     "TZ=EST5EDT date +%Z": "EST",
     "date -d 'TZ=\"Europe/Berlin\" 2024-07-04 12:00' +%H": "10",
 }
+
+
+JOBS = "(sleep 1; touch ready) & for i in 1 2 3; do [ -f ready ] && break; sleep 1; done; wait"
+
+
+@pytest.mark.parametrize("form", [JOBS, "bash jobs.sh", ". ./jobs.sh 2>/dev/null", "f"])
+async def test_jobs_call_commands_at_the_same_moment(form: str) -> None:
+    for _ in range(5):
+        async with await World.create() as world:
+            for script in (
+                f"cat > jobs.sh <<'EOF'\n{JOBS}\nEOF\nf() {{ {JOBS}; }}",
+                form,
+                "ls ready",
+            ):
+                turn = await world.step(ToolCall("bash", {"command": script}))
+            assert turn.observation.text == "ready\n"
+
+
+def test_an_ampersand_in_quotes_is_no_job() -> None:
+    assert not runs_side_by_side("echo 'a & b' && ls nope 2>&1")
+    assert runs_side_by_side("sleep 1 & wait")
 
 
 @pytest.mark.parametrize("script", DATES)

@@ -8,7 +8,7 @@ import pytest
 from jsonschema.validators import validator_for
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.toolkits import binding_for, known_tools, schema_fits, toolkit
+from agentworld_sim.toolkits import binding_for, failure_of, known_tools, schema_fits, toolkit
 from agentworld_sim.types.tools import ToolSpec
 from tests.toolkits.bindings_page import PAGE, document
 
@@ -131,6 +131,24 @@ def test_an_unknown_binding_is_a_mistake() -> None:
 
 def test_a_binding_of_another_engine_is_not_ours() -> None:
     assert binding_for(ToolSpec(name="x", binds_to="tables/query")) is None
+
+
+FAILURES = {
+    "langchain/terminal": ("no {disk}\n", False),
+    "langchain/read_file": ("no {disk}", False),
+    "deepagents/execute": ("no {disk}\n\n[Command failed with exit code 1]", False),
+    "claude-code/Bash": ("Exit code 1\nno {disk}", True),
+    "claude-code/Read": ("no {disk}", True),
+    "terminal/bash": ("no {disk}\n", False),
+    "terminal/keystrokes": ("no {disk}", False),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_tool_words_a_failure_in_its_own_form(name: str) -> None:
+    failure = failure_of(ToolSpec(name="x", binds_to=name), "no {disk}", {}, 1)
+
+    assert (failure.text, failure.is_error) == FAILURES[name]
 
 
 def test_an_unknown_toolkit_is_a_mistake() -> None:

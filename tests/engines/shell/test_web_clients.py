@@ -58,7 +58,12 @@ def test_they_do_what_the_real_ones_do() -> None:
         assert {"script": one["script"], **said} == one
 
 
-@pytest.mark.parametrize("command", ["curl --proxy-header x", "curl -T x", "wget -r"])
+def test_a_form_of_output_that_cannot_be_read_is_a_warning() -> None:
+    run = ShellWithInternet().run("curl -w @missing http://shop.test/empty")
+    assert run.exit_code == 0 and run.stderr.endswith("Warning: Failed to read missing\n")
+
+
+@pytest.mark.parametrize("command", ["curl --proxy-header x", "curl -v", "wget -S", "wget -r"])
 def test_an_option_that_is_not_computed_is_refused_aloud(command: str) -> None:
     name, option, *_ = command.split()
     with pytest.raises(EngineFailure, match=f"the option {option} of {name}"):

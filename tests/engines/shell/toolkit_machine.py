@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim.engines.shell import ShellTurn
-from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands import commands_of
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.session import ShellSession
@@ -22,11 +21,6 @@ START_US = 1_772_445_600_000_000
 
 Content = str | bytes | None
 """A file's content; `None` for a directory."""
-
-
-def _sleep(call: CommandCall) -> CommandResult:
-    call.clock.sleep(round(float(call.argv[0]) * 1_000_000))
-    return CommandResult()
 
 
 class ToolMachine:
@@ -52,9 +46,9 @@ class ToolMachine:
             else:
                 data = content.encode() if isinstance(content, str) else content
                 entries[path] = FileEntry("file", 0o644, mtime, blobs.put(data), len(data))
-        commands = COMMANDS if "sleep" in COMMANDS else {**COMMANDS, "sleep": _sleep}
         self.blobs = blobs
-        self.live = LiveShell(Machine(workdir=workdir), commands, limits=limits)
+        machine = Machine(workdir=workdir)
+        self.live = LiveShell(machine, commands_of(machine), limits=limits)
         self.live.materialise(FileTree.from_entries(sorted(entries.items())), blobs)
         self.now_us = START_US
         self.sessions: dict[str, ShellSession] = {}
@@ -105,7 +99,6 @@ class ToolMachine:
         for path in sorted(root.rglob("*")):
             if path.is_symlink():
                 machine.live.files.symlink(str(path.readlink()), str(path))
-        machine.live.note_file_change()
         machine.live.collect(machine.blobs)
         return machine
 

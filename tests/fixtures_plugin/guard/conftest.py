@@ -12,7 +12,7 @@ import pytest
 
 from agentworld_fixtures._guard import Guard
 
-# Not among the tools of this project: a server of its tests would run on it, instead of on asyncio's loop.
+# Only `make test-frameworks` has it: other tests' servers would run on it, instead of on asyncio's loop.
 collect_ignore = [] if find_spec("uvloop") else ["test_uvloop.py"]
 
 

@@ -28,8 +28,8 @@ from typing import Any
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
-from agentworld_sim.cassette.file import write_file
 from agentworld_sim.store import SqliteStore
+from agentworld_sim.whole_file import write_file
 from tests.fixtures_plugin.guard.conftest import Places
 
 pytestmark = pytest.mark.promise("guard-files")

@@ -1,4 +1,4 @@
-"""uvloop's loop works in C, without audit events. Collected where uvloop is installed."""
+"""uvloop's loop works in C, without audit events: only `make test-frameworks` has uvloop."""
 
 from __future__ import annotations
 

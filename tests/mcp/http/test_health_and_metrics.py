@@ -92,7 +92,8 @@ async def test_the_span_of_a_call_says_where_its_answer_came_from_and_not_what_i
     )
     settings = ShimSettings(worlds=WorldChoice(world_id="w", memory=True))
     mirror = Mirror(listing)
-    pool = WorldPool(settings, mirror)
+    pool = WorldPool(settings)
+    pool.show(mirror)
     server = MirrorServer(MirrorHandlers(mirror, pool.world, ToolCalls()))
     async with Client(server, cache=None) as client:
         await said(client, "echo very-private")

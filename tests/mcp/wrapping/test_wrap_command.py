@@ -323,12 +323,6 @@ def test_a_snapshot_stands_for_a_server_and_counts_what_refuses(run: Run, tmp_pa
     assert "no server 'x'" in run("wrap", "--snapshot", "x=s.json", path).stderr
 
 
-def test_an_option_that_is_gone_says_what_replaces_it(run: Run, config: Path) -> None:
-    done = run("wrap", "--world-per-server", config)
-    assert done.returncode == 2
-    assert "--world-per-server is gone. Wrap the servers one by one" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -32,7 +32,9 @@ def passed(prepared: PreparedTrajectory, **settings: Any) -> tuple[list[int], di
     counts.read(prepared.samples)
     left = filter_trajectory(prepared, DataPart(**settings), counts)
     turns = left.turns if left else ()
-    dropped = {step: counts.drop_count(step) for step in STEPS if counts.drop_count(step)}
+    dropped = {
+        step["step"]: step["samples"] for step in counts.to_json()["steps"] if step["samples"]
+    }
     return [turn.number for turn in turns if turn.sample], dropped
 
 

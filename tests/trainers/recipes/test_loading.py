@@ -69,10 +69,6 @@ def test_an_unknown_name_lists_what_is_shipped_and_the_nearest() -> None:
     assert "Shipped are: one-gpu, qwen-agentworld-35b;" in message
 
 
-def test_a_recipe_that_became_an_experiment_says_where_it_is() -> None:
-    assert problems("pocket-world").endswith("`experiments/pocket/pocket-world.toml`.")
-
-
 def test_a_missing_file_is_no_shipped_name() -> None:
     assert problems("runs/x.toml").startswith("no recipe 'runs/x.toml': no such file.")
 

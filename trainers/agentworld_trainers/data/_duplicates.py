@@ -44,7 +44,6 @@ class Sketch:
 
     @classmethod
     def of(cls, text: str) -> Sketch:
-        """The sketch of a text."""
         found = array("I", [_EMPTY]) * BINS
         empty = 2**BINS - 1
         words = _WORD.findall(text.lower())
@@ -96,9 +95,7 @@ class Duplicates:
         """Adds something, unless it is nearly the same as what is there: then gives that one's name.
 
         Args:
-            part: What it is about.
             context: What stands before it.
-            name: Its name.
             kind: Only things of one kind are compared.
         """
         buckets = [self._buckets.setdefault(kind + key, []) for key in _keys(part, context)]

@@ -221,7 +221,6 @@ class _ScenarioFacts:
         self._opened: tuple[Scenario, Mapping[str, ToolSpec], WorldState, Blobs] | None = None
 
     def trajectory(self, turns: Sequence[Turn], path: Path, place: str) -> SourceTrajectory:
-        """A trajectory of the scenario."""
         if not self._settings.scenario:
             raise UsageError(
                 f"{place}: turns do not say which tools there were. Name their scenario in"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from agentworld_trainers._text_table import text_table
+from agentworld_sim.plain_text import text_table
 
 Step = Literal[
     "read twice",
@@ -75,10 +75,6 @@ class FilterCounts:
         dropped.trajectories += trajectories
         if len(dropped.examples) < EXAMPLES:
             dropped.examples.append(example[:SHOWN_CHARACTERS])
-
-    def drop_count(self, step: Step) -> int:
-        """How many samples a step left out."""
-        return self._dropped[step].samples
 
     def to_json(self) -> dict[str, Any]:
         """All counts; `samples_left` and `trajectories_left` are what a step let pass."""

@@ -35,7 +35,6 @@ def samples_of(
     the same conversation tell of it.
 
     Args:
-        source: The trajectory.
         prompts: What the model is told about its part; the shipped prompts by default.
         prompt_tokens: Most tokens of a prompt, by the estimate of the run time: whole old turns are
             left out until it fits.
@@ -48,7 +47,6 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
     """The whole trajectory, one conversation for each domain; every turn's answer stays in the loss.
 
     Args:
-        source: The trajectory.
         prompts: As for `samples_of`.
     """
     writer = PromptWriter(prompts or PromptSet.default(), source.prompt_context)

@@ -54,7 +54,6 @@ def imagined_tools(
 
     Args:
         tools: The tools of a world as bound, by name.
-        turns: What happened in it.
     """
     imagined = {
         turn.call.name for turn in turns if turn.observation.provenance in ("imagined", "replayed")

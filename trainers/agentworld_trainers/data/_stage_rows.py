@@ -64,8 +64,6 @@ def stage_rows(
 
     Args:
         given: What the source gives, in an order that is the same every time.
-        part: What the recipe says.
-        seed: Of the recipe.
         tell: Is told how many were read.
 
     Raises:

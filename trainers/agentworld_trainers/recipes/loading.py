@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.plain_text import key_path
 from agentworld_sim.toml import KeyPath, TomlDocument, TomlError, read_toml, toml_text
 from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.recipes.schema import Recipe, StageName
@@ -25,8 +26,6 @@ from agentworld_trainers.recipes.schema import Recipe, StageName
 SHIPPED = Path(__file__).parent / "shipped"
 FILE = "recipe.toml"
 """What a run's folder keeps its recipe in."""
-EXPERIMENTS = ("pocket-agent", "pocket-world")
-"""Recipes that were shipped once and are experiments of the repository now."""
 
 STAGES: tuple[StageName, ...] = ("cpt", "sft", "rl", "agent")
 """In the order in which they follow each other."""
@@ -137,12 +136,6 @@ def _find(recipe: str | Path) -> Path:
     known = shipped_recipes()
     if str(recipe) in known:
         return known[str(recipe)]
-    if str(recipe) in EXPERIMENTS:
-        raise RecipeError(
-            f"{str(recipe)!r} is an experiment of the source repository, and no longer part of the package."
-            " Clone the repository, and name the file from its root:"
-            f" `experiments/pocket/{recipe}.toml`."
-        )
     if path.is_dir():
         within = sorted(str(one.parent) for one in path.glob(f"*/{FILE}"))
         hint = f" The stages in it keep theirs: {', '.join(within)}." if within else ""
@@ -201,7 +194,7 @@ class _Loading:
         for depth, name in enumerate(names[:-1], 1):
             below = table.setdefault(name, {})
             if not isinstance(below, dict):
-                return names, f"{_dotted_path(names[:depth])!r} is no table, but {_display(below)}."
+                return names, f"{key_path(names[:depth])!r} is no table, but {_display(below)}."
             if names[:depth] not in self.document.spans:
                 self.changed.setdefault(names[:depth], number)
             table = cast("dict[str, Any]", below)
@@ -235,7 +228,7 @@ class _Loading:
             place = f"{self.source}:{problem.line}:{problem.column}"
             if number:
                 place = f"override {number} ({self.overrides[number - 1]})"
-            key = f"{_dotted_path(problem.key)}: " if problem.key else ""
+            key = f"{key_path(problem.key)}: " if problem.key else ""
             lines.append(f"{place}: {key}{problem.message}")
         if len(lines) > 1:
             lines[:0] = [f"{self.source}: {len(lines)} problems:"]
@@ -291,16 +284,10 @@ def _unknown(key: KeyPath) -> str:
     known = list(tables[key[:-1]].model_fields)
     hint = nearest(name, known)
     # A right key in the wrong table is as common as a misspelt one.
-    elsewhere = [_dotted_path(table) for table, part in tables.items() if name in part.model_fields]
+    elsewhere = [key_path(table) for table, part in tables.items() if name in part.model_fields]
     if not hint and elsewhere:
         hint = f" It belongs in {' or '.join(f'[{table}]' for table in elsewhere if table)}."
     return f"unknown key.{hint} Known keys: {', '.join(known)}."
-
-
-def _dotted_path(key: KeyPath) -> str:
-    """`("rl", "rollouts", "url")` → `rl.rollouts.url`; a list's item is `files[0]`."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in key]
-    return "".join(parts).removeprefix(".")
 
 
 def _display(value: object) -> str:

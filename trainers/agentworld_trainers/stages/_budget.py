@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 
-from agentworld_trainers._text_table import text_table
+from agentworld_sim.plain_text import text_table
 from agentworld_trainers.recipes.schema import Gspo, Hardware, ModelPart, Recipe, SupervisedPart
 
 FLOAT32 = 4

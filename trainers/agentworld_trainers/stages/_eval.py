@@ -21,6 +21,7 @@ from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.chat import ChatMessage, ChatRequest, Role
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import KEY_VARIABLE
+from agentworld_sim.plain_text import text_table
 from agentworld_sim.rollouts import (
     UNFINISHED,
     PredictionTask,
@@ -30,7 +31,7 @@ from agentworld_sim.rollouts import (
     opening_tag,
 )
 from agentworld_sim.scoring import PredictionReward, PredictionSample, Reward, is_computed
-from agentworld_trainers._text_table import text_table
+from agentworld_sim.whole_file import write_file
 
 IN_FLIGHT = 64
 """Samples that are answered at a time."""
@@ -156,10 +157,7 @@ class EvalReport:
 
     def write(self, path: Path) -> None:
         """Writes it as JSON, all or nothing."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial_path = path.with_name(path.name + ".partial")
-        partial_path.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
-        partial_path.replace(path)
+        write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
 
     def table(self) -> str:
         """The same for reading, with intervals of 95 %."""
@@ -196,7 +194,6 @@ def evaluate(
     Args:
         checkpoint: A checkpoint's folder, which is loaded here, or the base URL of an OpenAI-compatible
             server (`http://…/v1`), whose key is in AGENTWORLD_API_KEY.
-        samples: What is predicted.
         thinking: Whether the model thinks first.
         max_tokens: Of an answer, thinking included. One that is cut there is no answer.
         served_as: The model's name at the server; the only one there by default.

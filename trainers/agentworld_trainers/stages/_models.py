@@ -133,8 +133,6 @@ def new_model(
     Args:
         config: `model_type` and the fields of its transformers configuration. What depends on the
             tokenizer (`vocab_size`, the numbers of special tokens) is filled in.
-        tokenizer: Its tokenizer.
-        seed: Of the weights.
 
     Raises:
         UsageError: there is no such type or field.

@@ -38,7 +38,6 @@ def progress(
     """Tells how far something is while the block runs.
 
     Args:
-        total: Steps in all.
         what: What is told of, in a word or two.
         done: Steps that were done before, in an earlier process.
         stream: Where to; standard error by default.

@@ -75,9 +75,6 @@ def reinforce(
     """Trains a stage with GSPO from its beginning, or on from its last checkpoint, to its end.
 
     Args:
-        run: Where it happens.
-        name: Which stage.
-        make_tasks: Makes what is played.
         runner: Plays; one event loop for all, so that connections stay open.
         measure: Is asked before the first step and after the last.
         measure_every: And after every so many steps between.

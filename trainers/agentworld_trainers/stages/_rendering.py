@@ -56,7 +56,6 @@ def render_prediction(
 
     Args:
         tokenizer: With a chat template.
-        sample: What is rendered.
         thinking: Whether the model shall think first, where the sample says what. A sample without
             thinking is rendered with thinking switched off.
 

@@ -55,7 +55,6 @@ class Run:
     def __init__(self, recipe: Recipe, *, fresh: bool = False) -> None:
         """
         Args:
-            recipe: What is trained.
             fresh: Begin stages anew. What is in the folder of such a stage, and of those after it, which
                 stand on it, is kept under another name.
         """
@@ -220,7 +219,6 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         """Tells how far the stage is while the block runs, and what it says meanwhile.
 
         Args:
-            total: Steps in all.
             what: What is counted; the name of the stage by default.
             done: Steps that an earlier process did.
         """

@@ -6,13 +6,20 @@ Each module holds the commands of one kind, as functions of their names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Container, Mapping
+from functools import cache, lru_cache, partial
 from importlib import import_module
+from typing import cast
 
 from bashkit import Bash
 
-from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import (
+    HELPER,
+    Command,
+    CommandCall,
+    CommandResult,
+    Endless,
+)
 from agentworld_sim.engines.shell.bash_shims import (
     APART_AWK,
     DEVICE_DD,
@@ -20,9 +27,17 @@ from agentworld_sim.engines.shell.bash_shims import (
     FORKS,
     RECURSIVE_GREP,
 )
+from agentworld_sim.engines.shell.file_times import DeadlinePassed
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.engines.shell.programs import CLIENT_NAMES, MISSING, PACKAGE_OF_COMMAND
+from agentworld_sim.engines.shell.programs import (
+    CLIENT_NAMES,
+    MISSING,
+    PACKAGE_OF_COMMAND,
+    command_names,
+)
+from agentworld_sim.errors import AgentworldError, EngineFailure, UsageError
+from agentworld_sim.registry import Registry
 
 _MODULES: Mapping[str, str] = {
     "apt": "apt",
@@ -57,6 +72,7 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     ENDLESS: ("expr_seq_dd", "endless"),
     FORKS: ("expr_seq_dd", "forks"),
     HELPER: ("helper", "helper"),
+    **dict.fromkeys(("zip", "unzip"), ("gzip", "quiet")),
     RECURSIVE_GREP: ("recursive_grep", "grep"),
     PROGRAM_START: ("helper", "nothing"),
 }
@@ -72,26 +88,62 @@ def late_command(module: str, function: str) -> Command:
     return command
 
 
-PROGRAMS: Mapping[str, tuple[str, str]] = {
+_PROGRAMS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("python", "python3", "python3.12"), (".wasi.python.python_program", "python3")
     ),
+    "git": (".git.git_program", "git"),
     "openssl": ("openssl_program", "openssl"),
     "sqlite3": ("sqlite_shell", "sqlite3"),
 }
-"""The module, seen from here, and the function of each program that comes with the extra `machine`. A program is there
-when what its package in `data/packages.control` needs is installed."""
-
-_INSTALLED = {name: place for name, place in PROGRAMS.items() if name in PACKAGE_OF_COMMAND}
-
-COMMANDS: Mapping[str, Command] = {
-    name: late_command(*place) for name, place in {**FUNCTIONS, **_INSTALLED}.items()
-}
+"""The module, seen from here, and the function of each program of ours. It is there when what its package in
+`data/packages.control` needs is installed."""
 
 
-def prepare_programs(script: str) -> None:
+def _read(value: object) -> Command:
+    if not callable(value):
+        raise TypeError(
+            f"{value!r} is no function that takes a CommandCall and gives a CommandResult"
+        )
+    return cast("Command", value)
+
+
+known_programs = Registry[Command](
+    "agentworld.programs",
+    what="program",
+    builtin=lambda: {name: late_command(*place) for name, place in _PROGRAMS.items()},
+    read=_read,
+)
+"""The programs that a scenario can name: ours, and those of packages with an entry point in the group
+`agentworld.programs`."""
+
+
+def _run(name: str, call: CommandCall) -> CommandResult:
+    try:
+        return known_programs.get(name)(call)
+    except (AgentworldError, DeadlinePassed, Endless, OSError, RecursionError):
+        raise
+    except Exception as error:
+        package = ", ".join(known_programs.packages(name)) or "agentworld-sim"
+        raise EngineFailure(
+            f"the program {name!r} of the package {package!r} failed ({type(error).__name__}: {error})."
+        ) from error
+
+
+@cache
+def programs() -> Mapping[str, Command]:
+    """Those that are installed. The module of one is imported when it first runs."""
+    missing = _PROGRAMS.keys() - PACKAGE_OF_COMMAND
+    return {name: partial(_run, name) for name in known_programs.names() if name not in missing}
+
+
+COMMANDS: Mapping[str, Command] = {name: late_command(*place) for name, place in FUNCTIONS.items()}
+"""Those that every machine has."""
+
+
+def prepare_programs(script: str, commands: Container[str]) -> None:
     """Compiles what `script` calls, where that was never done: it takes seconds, which are not the script's."""
-    if "python3" in COMMANDS and re.search("py|pip", script):
+    if "python3" in commands and re.search("py|pip", script):
         python = import_module("..wasi.python.python_program", __name__)
         with python.interpreter().lend():
             pass
@@ -100,9 +152,43 @@ def prepare_programs(script: str) -> None:
 _CLIENTS: Mapping[str, Command] = {name: late_command(name, name) for name in CLIENT_NAMES}
 
 
+@lru_cache(maxsize=8)
+def programs_of(machine: Machine) -> Mapping[str, Command]:
+    """Those of a machine.
+
+    Raises:
+        UsageError: it is to have a program that is not there, or cannot be used.
+    """
+    installed = programs()
+    for name in machine.programs or ():
+        known_programs.get(name)
+        if name not in installed:
+            raise UsageError(
+                f"machine.programs: {name!r} is not installed. Install it: pip install"
+                " 'agentworld-sim[machine]'; or leave it away."
+            )
+    if machine.programs is None:
+        return installed
+    wanted = {*machine.programs, *command_names(machine)}
+    return {name: command for name, command in installed.items() if name in wanted}
+
+
 def commands_of(machine: Machine) -> Mapping[str, Command]:
-    """The commands that are written here, and are on a machine."""
-    return {**COMMANDS, **_CLIENTS} if machine.has_internet else COMMANDS
+    """The commands of a machine that are written here or are programs. A package's program takes the place of what has
+    its name."""
+    return {**COMMANDS, **(_CLIENTS if machine.has_internet else {}), **programs_of(machine)}
+
+
+@lru_cache(maxsize=8)
+def missing_on(machine: Machine) -> frozenset[str]:
+    """What the embedded shell has and a machine has not."""
+    return MISSING.difference(names_in_path(machine))
+
+
+@lru_cache(maxsize=8)
+def names_in_path(machine: Machine) -> tuple[str, ...]:
+    """What lies in a machine's `/usr/bin`."""
+    return tuple(sorted({*command_names(machine), *programs_of(machine)}))
 
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
@@ -113,8 +199,12 @@ bashkit would put all output before all messages. None of these reads standard i
 run anything else while one waits.
 """
 
-READERS = frozenset({*PROGRAMS, *CLIENT_NAMES, "timeout"})
-"""Commands that may read and write bytes as they go."""
+
+@cache
+def readers() -> frozenset[str]:
+    """Commands that may read and write bytes as they go."""
+    return frozenset({*programs(), *CLIENT_NAMES, "timeout"})
+
 
 _RUNS_SCRIPTS = frozenset(". alias bash eval exec make sh source trap".split())
 
@@ -123,4 +213,4 @@ _RUNS_SCRIPTS = frozenset(". alias bash eval exec make sh source trap".split())
 def plain_commands() -> frozenset[str]:
     """Names that are sure to be no programs of the extra, and to run no script that may call one."""
     embedded = frozenset(Bash().capabilities().builtins)
-    return embedded.union(COMMANDS) - _RUNS_SCRIPTS - READERS
+    return embedded.union(COMMANDS) - _RUNS_SCRIPTS - readers()

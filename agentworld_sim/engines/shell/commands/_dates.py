@@ -12,12 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from agentworld_sim.engines.shell.commands._formats import (
-    ABBREVIATIONS,
-    at,
-    seconds_of,
-    zone_named,
-)
+from agentworld_sim.engines.shell.commands._formats import ABBREVIATIONS, at, seconds_of, zone_named
 
 _MONTHS = {
     name.lower(): number
@@ -202,8 +197,6 @@ def _apply_word(word: str, r: _DateParts) -> bool:
 
 
 def _lone_number(digits: str, r: _DateParts) -> bool:
-    if r.date is not None and r.time is None and len(digits) <= 2:
-        return _set_clock(r, int(digits), 0)
     if r.date is not None and r.time is not None and len(digits) == 4:
         r.date = (int(digits), *r.date[1:])
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -163,10 +164,8 @@ def zone_named(name: str) -> tzinfo:
     name = name.removeprefix(":")
     if name in ("", "UTC", "UTC0", "Etc/UTC", "Universal", "Zulu"):
         return UTC
-    try:
+    with suppress(ValueError, OSError, LookupError):
         return ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        pass
     match = _POSIX.match(name)
     if match:
         hours = int(match[2])
@@ -322,7 +321,7 @@ def _apply_clause(
     if what[:1].isdigit():
         value, affected, mentioned = int(what, 8), 0o7777, 0o7777
     else:
-        value = _value(what, mode, directory, bool(re.search("[ugoa]", who)))
+        value = _value(what, mode, directory)
     if not who and not what[:1].isdigit():
         value &= ~(umask & 0o777)
     value &= affected
@@ -339,7 +338,7 @@ def _apply_clause(
     return kept | value
 
 
-def _value(what: str, mode: int, directory: bool, named: bool) -> int:
+def _value(what: str, mode: int, directory: bool) -> int:
     if what in ("u", "g", "o"):
         three = (mode >> {"u": 6, "g": 3, "o": 0}[what]) & 7
         return three * 0o111

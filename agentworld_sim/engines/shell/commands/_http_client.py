@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -52,8 +53,8 @@ class HttpClient:
             said = " ".join([tool.name, *tool.call.argv])
             raise unfaithful(f"the option {'-' * min(len(name), 2)}{name} of {tool.name}", said)
 
-    def ask(self, request: WebRequest, typed: str = "") -> tuple[WebRequest, WebResponse]:
-        """A request with its cookies, and those that were `typed`, and the response.
+    def ask(self, request: WebRequest, typed: str = "") -> WebResponse:
+        """The response to a request with its cookies, and with those that were `typed`.
 
         Raises:
             LookupError: no host has that name.
@@ -72,7 +73,7 @@ class HttpClient:
             raise ConnectionRefusedError if address in (host, _LOOPBACK) else LookupError
         if self.cookies is not None:
             self.cookies = after_response(self.cookies, request, response, call.clock.now_us())
-        return request, response
+        return response
 
     def save(self, path: str, content: bytes) -> None:
         """Writes a file, or standard output (`-`). Raises `OSError` where it cannot be written."""
@@ -110,10 +111,16 @@ def place_of(url: str) -> tuple[str, str, int]:
         return host, ".".join(map(str, (10, *blake2b(host.encode(), digest_size=3).digest()))), port
 
 
-def head_lines(response: WebResponse) -> list[str]:
+def header_fields(lines: Iterable[str]) -> dict[str, str]:
+    """Headers as they were given, by names in lower case; what has no colon is none."""
+    split = (line.partition(":") for line in lines)
+    return {name.strip().lower(): value.strip() for name, colon, value in split if colon}
+
+
+def head_text(response: WebResponse) -> str:
     """The status line and the headers, as a server sends them."""
     lines = [f"HTTP/1.1 {response.status} {response.status_text}".rstrip()]
     lines += [f"{name}: {value}" for name, value in response.headers]
     if response.status not in (204, 304):
         lines.append(f"content-length: {len(response.body)}")
-    return lines
+    return "".join(f"{line}\r\n" for line in [*lines, ""])

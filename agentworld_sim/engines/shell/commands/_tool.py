@@ -155,12 +155,8 @@ class Tool:
         self.code = max(self.code, code)
 
     def add(self, result: CommandResult, *, curly: str = "") -> None:
-        """Takes over what another command answered.
-
-        Args:
-            result: The answer.
-            curly: How the messages begin, after the tool's name, whose quotes are those of GNU's `quote`.
-        """
+        """Takes over what another command answered. Messages that begin like `curly` after the tool's name get the
+        quotes of GNU's `quote`."""
         self.out.append(result.stdout)
         self.err.append(self.requote(result.stderr, curly) if curly else result.stderr)
         self.code = max(self.code, result.exit_code)

@@ -29,7 +29,6 @@ def missing(call: CommandCall) -> CommandResult:
 
 @with_help
 def apt(call: CommandCall) -> CommandResult:
-    """`apt` and `apt-get`."""
     name = call.name.rpartition("/")[2]
     warning = _WARNING if name == "apt" else ""
     words = [word.partition("=")[0] for word in call.argv if not word.startswith("-")]

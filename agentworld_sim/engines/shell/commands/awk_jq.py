@@ -53,11 +53,8 @@ def _run_apart(
 ) -> CommandResult:
     """Runs `call` as bashkit's `name` in a process that can be killed.
 
-    Args:
-        call: The invocation.
-        name: The embedded command.
-        program: Text whose string literals may name files.
-        everything: Give it all files below the working directory: it makes up names.
+    It gets the files that the call or a string literal in `program` names; all below the working directory with
+    `everything`, for a program that makes up names.
 
     Raises:
         Endless: it ran until the time of the turn was over.

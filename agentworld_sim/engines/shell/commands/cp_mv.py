@@ -51,8 +51,8 @@ class _Copier:
     top: tuple[str, str] = ("", "")
     """The operands that are being copied."""
 
-    def copy(self, source: str, target: str, *, top: bool = True) -> bool:
-        """Copies `source` to exactly `target`; gives whether it worked."""
+    def copy(self, source: str, target: str, *, top: bool = True) -> None:
+        """Copies `source` to exactly `target`."""
         running, rules = self.tool, self.rules
         try:
             stat = running.lstat(source)
@@ -63,49 +63,42 @@ class _Copier:
                 stat = running.stat(source)
         except OSError as error:
             running.complain(f"cannot stat {running.name_of(source)}: {strerror(error)}")
-            return False
-        if stat.kind == "directory":
-            if top:
-                self.top = (source, target)
-            return self._folder(source, target, stat)
-        return self._single(source, target, stat)
+            return
+        if stat.kind != "directory":
+            self._single(source, target, stat)
+            return
+        if top:
+            self.top = (source, target)
+        self._folder(source, target, stat)
 
-    def _folder(self, source: str, target: str, stat: FileStat) -> bool:
-        running, rules = self.tool, self.rules
-        if not rules.recursive:
-            running.complain(f"-r not specified; omitting directory {running.name_of(source)}")
-            return False
-        new = not running.exists(target)
-        if not new and not running.is_directory(target):
-            running.complain(
-                f"cannot overwrite non-directory {running.name_of(target)} with directory"
-                f" {running.name_of(source)}"
-            )
-            return False
-        if new:
+    def _folder(self, source: str, target: str, stat: FileStat) -> None:
+        running, quoted = self.tool, self.tool.name_of
+        if not self.rules.recursive:
+            running.complain(f"-r not specified; omitting directory {quoted(source)}")
+            return
+        if not running.exists(target):
             try:
                 running.files.mkdir(running.place(target), mode=stat.mode & ~running.umask)
             except OSError as error:
-                running.complain(
-                    f"cannot create directory {running.name_of(target)}: {strerror(error)}"
-                )
-                return False
-            if rules.verbose:
-                running.say(f"{running.name_of(source)} -> {running.name_of(target)}")
-        fine = True
-        if new:
+                running.complain(f"cannot create directory {quoted(target)}: {strerror(error)}")
+                return
+            if self.rules.verbose:
+                running.say(f"{quoted(source)} -> {quoted(target)}")
             self.made.add(running.files.realpath(running.path(target)))
+        elif not running.is_directory(target):
+            running.complain(
+                f"cannot overwrite non-directory {quoted(target)} with directory {quoted(source)}"
+            )
+            return
         for name in running.files.listdir(running.path(source)):
             if self._is_new(join_path(source, name)):
                 running.complain(
-                    f"cannot copy a directory, {running.name_of(self.top[0])}, into itself,"
-                    f" {running.name_of(self.top[1])}"
+                    f"cannot copy a directory, {quoted(self.top[0])}, into itself,"
+                    f" {quoted(self.top[1])}"
                 )
-                fine = False
-                continue
-            fine &= self.copy(join_path(source, name), join_path(target, name), top=False)
+            else:
+                self.copy(join_path(source, name), join_path(target, name), top=False)
         self._keep(target, stat)
-        return fine
 
     def _is_new(self, operand: str) -> bool:
         running = self.tool
@@ -113,17 +106,15 @@ class _Copier:
             return False
         return running.files.realpath(running.path(operand)) in self.made
 
-    def _single(self, source: str, target: str, stat: FileStat) -> bool:
-        running, rules = self.tool, self.rules
+    def _single(self, source: str, target: str, stat: FileStat) -> None:
+        running, quoted = self.tool, self.tool.name_of
         old: FileStat | None = None
         try:
             old = running.files.lstat(running.path(target))
         except OSError:
             pass
-        if old is not None:
-            verdict = self._may_replace(source, target, stat, old)
-            if verdict is not None:
-                return verdict
+        if old is not None and not self._may_replace(source, target, stat, old):
+            return
         if old is not None and (stat.kind != "file" or old.kind == "fifo"):
             running.files.remove(running.place(target))
             old = None
@@ -131,38 +122,30 @@ class _Copier:
             self._make(source, target, stat, old)
         except OSError as error:
             kind = "symbolic link" if stat.kind == "symlink" else "regular file"
-            running.complain(f"cannot create {kind} {running.name_of(target)}: {strerror(error)}")
-            return False
-        if rules.verbose:
-            running.say(f"{running.name_of(source)} -> {running.name_of(target)}")
-        return True
+            running.complain(f"cannot create {kind} {quoted(target)}: {strerror(error)}")
+            return
+        if self.rules.verbose:
+            running.say(f"{quoted(source)} -> {quoted(target)}")
 
-    def _may_replace(self, source: str, target: str, stat: FileStat, old: FileStat) -> bool | None:
-        """`None`: go on; else the outcome, with everything said."""
-        running, rules = self.tool, self.rules
+    def _may_replace(self, source: str, target: str, stat: FileStat, old: FileStat) -> bool:
+        """Whether the copy takes the place of what is there; else everything is said."""
+        running, rules, quoted = self.tool, self.rules, self.tool.name_of
         if self._same(source, target, stat):
-            if rules.ask == "n":
-                return True
-            running.complain(
-                f"{running.name_of(source)} and {running.name_of(target)} are the same file"
-            )
+            if rules.ask != "n":
+                running.complain(f"{quoted(source)} and {quoted(target)} are the same file")
             return False
         if running.is_directory(target) and (old.kind == "directory" or stat.kind == "file"):
-            running.complain(
-                f"cannot overwrite directory {running.name_of(target)} with non-directory"
-            )
+            running.complain(f"cannot overwrite directory {quoted(target)} with non-directory")
             return False
-        if rules.update and old.mtime_us >= stat.mtime_us:
-            return True
-        if rules.ask == "n":
-            return True
-        if rules.ask == "i" and not running.ask(f"overwrite {running.name_of(target)}?"):
-            return True
+        if rules.ask == "n" or (rules.update and old.mtime_us >= stat.mtime_us):
+            return False
+        if rules.ask == "i" and not running.ask(f"overwrite {quoted(target)}?"):
+            return False
         through_link = old.kind == "symlink" and stat.kind == "file"
         if through_link and not running.files.exists(running.path(target)):
-            running.complain(f"not writing through dangling symlink {running.name_of(target)}")
+            running.complain(f"not writing through dangling symlink {quoted(target)}")
             return False
-        return None
+        return True
 
     def _same(self, source: str, target: str, stat: FileStat) -> bool:
         files, path = self.tool.files, self.tool.path
@@ -255,12 +238,19 @@ def cp(running: Tool) -> None:
             done[goal] = source
 
 
+class _Refusal(Exception):
+    """Why one operand stays where it is; the text is what `mv` says."""
+
+
 @tool
 def mv(running: Tool) -> None:
     given = _MV.parse(running.name, running.call.argv)
     sources, target, into = _targets(running, given, _MV)
     for source in sources:
-        _move(running, given, source, join_path(target, base_name(source)) if into else target)
+        try:
+            _move(running, given, source, join_path(target, base_name(source)) if into else target)
+        except _Refusal as refused:
+            running.complain(str(refused))
 
 
 def _move(running: Tool, given: CommandLine, source: str, target: str) -> None:
@@ -268,39 +258,30 @@ def _move(running: Tool, given: CommandLine, source: str, target: str) -> None:
     try:
         stat = running.lstat(source)
     except OSError as error:
-        running.complain(f"cannot stat {quoted(source)}: {strerror(error)}")
-        return
+        raise _Refusal(f"cannot stat {quoted(source)}: {strerror(error)}") from None
     try:
         here, there = running.place(source), running.place(target)
-    except OSError as error:
-        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {strerror(error)}")
-        return
-    if base_name(source) in (".", ".."):
-        running.complain(
-            f"cannot move {quoted(source)} to {quoted(target)}: Device or resource busy"
-        )
-        return
-    if here == there:
-        if given.last("i", "f", "n") != "n":
-            running.complain(f"{quoted(source)} and {quoted(target)} are the same file")
-        return
-    if stat.kind == "directory" and there.startswith(here + "/"):
-        running.complain(
-            f"cannot move {quoted(source)} to a subdirectory of itself, {quoted(target)}"
-        )
-        return
-    if running.exists(target):
-        if not _may_replace(running, given, source, target):
+        if base_name(source) in (".", ".."):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        if here == there:
+            if given.last("i", "f", "n") != "n":
+                raise _Refusal(f"{quoted(source)} and {quoted(target)} are the same file")
             return
-        running.files.remove(there, recursive=True)
-    elif target.endswith("/") and stat.kind != "directory":
-        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: Not a directory")
-        return
-    try:
+        if stat.kind == "directory" and there.startswith(here + "/"):
+            raise _Refusal(
+                f"cannot move {quoted(source)} to a subdirectory of itself, {quoted(target)}"
+            )
+        if running.exists(target):
+            if not _may_replace(running, given, source, target):
+                return
+            running.files.remove(there, recursive=True)
+        elif target.endswith("/") and stat.kind != "directory":
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         running.files.rename(here, there)
     except OSError as error:
-        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {strerror(error)}")
-        return
+        raise _Refusal(
+            f"cannot move {quoted(source)} to {quoted(target)}: {strerror(error)}"
+        ) from None
     if "v" in given:
         running.say(f"renamed {quoted(source)} -> {quoted(target)}")
 
@@ -312,17 +293,13 @@ def _may_replace(running: Tool, given: CommandLine, source: str, target: str) ->
     if ask == "n" or ("u" in given and there.mtime_us >= here.mtime_us):
         return False
     if here.kind == "directory" and there.kind != "directory":
-        running.complain(
+        raise _Refusal(
             f"cannot overwrite non-directory {quoted(target)} with directory {quoted(source)}"
         )
-        return False
     if there.kind == "directory" and here.kind != "directory":
-        running.complain(f"cannot overwrite directory {quoted(target)} with non-directory")
-        return False
+        raise _Refusal(f"cannot overwrite directory {quoted(target)} with non-directory")
     if ask == "i" and not running.ask(f"overwrite {quoted(target)}?"):
         return False
     if there.kind == "directory" and running.files.listdir(running.path(target)):
-        reason = os.strerror(errno.ENOTEMPTY)
-        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {reason}")
-        return False
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
     return True

@@ -50,32 +50,24 @@ def date(t: Tool) -> None:
             return
     if len(parsed.operands) > 1:
         raise _DATE.refuse(t.name, f"extra operand {t.quote(parsed.operands[1])}")
-    _print_dates(t, chosen[0] if chosen else "", parsed.value(chosen[0]) if chosen else None,
-                 template, zone)  # fmt: skip
+    source = chosen[0] if chosen else ""
+    _print_dates(t, source, parsed.value(source) or "", template, zone)
     if "s" in parsed:
         t.complain("cannot set date: Operation not permitted")
 
 
-def _print_dates(
-    t: Tool, source: str, value: str | None, template: str | None, zone: tzinfo
-) -> None:
+def _print_dates(t: Tool, source: str, value: str, template: str | None, zone: tzinfo) -> None:
     form = _DEFAULT if template is None else template
     now_us = t.call.clock.now_us()
-    texts = [value or ""]
-    if source == "r":
-        try:
-            moment = t.stat(value or "").mtime_us
-        except OSError as error:
-            t.complain(f"{value}: {strerror(error)}")
-            return
-        texts, now_us = [""], moment
-    if source == "f":
-        try:
-            data = t.call.stdin or "" if value == "-" else t.text(value or "")
-        except OSError as error:
-            t.complain(f"{value}: {strerror(error)}")
-            return
-        texts = data.splitlines()
+    texts = [value]
+    try:
+        if source == "r":
+            now_us = t.stat(value).mtime_us
+        elif source == "f":
+            texts = (t.call.stdin or "" if value == "-" else t.text(value)).splitlines()
+    except OSError as error:
+        t.complain(f"{value}: {strerror(error)}")
+        return
     for text in texts:
         try:
             seconds, nanoseconds = now_us // 1_000_000, now_us % 1_000_000 * 1000

@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
-from agentworld_sim.engines.shell._command import (
-    CommandCall,
-    CommandResult,
-    Endless,
-)
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult, Endless
 from agentworld_sim.engines.shell.bash_shims import YES_BYTES
 from agentworld_sim.engines.shell.bash_texts import FORK_BOMB, unfaithful
 from agentworld_sim.engines.shell.commands._options import UsageError

@@ -107,7 +107,6 @@ def find(t: Tool) -> None:
 
 
 def _words_of(t: Tool, said: str) -> str:
-    """Messages in GNU's words."""
     for theirs, real in _WORDS:
         said = re.sub(f"(?m)^{theirs}$", real, said)
     return t.requote(said, _CURLY)

@@ -6,6 +6,7 @@ import gzip as zipped
 import io
 import zlib
 
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
@@ -64,16 +65,13 @@ class _Gzip:
     def _compress_file(self, operand: str, path: str) -> None:
         if operand.endswith(_KNOWN) and "f" not in self.given:
             suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
-            said = f"{operand} already has {suffix} suffix -- unchanged"
-            self.tool.err.append(f"gzip: {said}\n")
+            self.tool.complain(f"{operand} already has {suffix} suffix -- unchanged", 0)
             return
-        data = self.tool.files.read(path)
-        stat = self.tool.files.stat(path)
         level = int(self.given.last(*"123456789") or "6")
-        mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
-        name = "" if "n" in self.given else operand.rpartition("/")[2]
-        out = _compress(data, level, mtime, name)
-        self._replace(operand, path, operand + ".gz", out)
+        seconds = self.tool.files.stat(path).mtime_us // 1_000_000
+        name, mtime = ("", 0) if "n" in self.given else (operand.rpartition("/")[2], seconds)
+        out = _compress(self.tool.files.read(path), level, mtime, name)
+        self._replace(path, operand + ".gz", out)
 
     def _decompress(self, operand: str, path: str) -> None:
         testing = "t" in self.given
@@ -81,28 +79,25 @@ class _Gzip:
             self.warn(f"{operand}: unknown suffix -- ignored")
             return
         data = self.tool.files.read(path)
-        problem = ""
         try:
+            if not data:
+                raise EOFError
             out = zipped.decompress(data)
-            problem = "" if data else "unexpected end of file"
         except zipped.BadGzipFile as error:
             crc = "crc" in str(error).lower()
             problem = "invalid compressed data--crc error" if crc else "not in gzip format"
-            out = b""
         except EOFError:
-            problem, out = "unexpected end of file", b""
+            problem = "unexpected end of file"
         except zlib.error:
-            problem, out = "invalid compressed data--format violated", b""
-        if problem:
-            self.tool.err.append(f"\ngzip: {operand}: {problem}\n")
-            self.tool.code = 1
+            problem = "invalid compressed data--format violated"
+        else:
+            if not testing:
+                self._replace(path, _output_name(operand), out)
             return
-        if testing:
-            return
-        target = _output_name(operand)
-        self._replace(operand, path, target, out)
+        self.tool.err.append("\n")
+        self.fail(f"{operand}: {problem}")
 
-    def _replace(self, operand: str, path: str, target: str, data: bytes) -> None:
+    def _replace(self, path: str, target: str, data: bytes) -> None:
         files = self.tool.files
         if "c" in self.given:
             self.tool.out.append(data.decode("utf-8", "surrogateescape"))
@@ -150,3 +145,15 @@ def gzip(running: Tool) -> None:
 @tool
 def gunzip(running: Tool) -> None:
     _run(running, unpack=True)
+
+
+def quiet(call: CommandCall) -> CommandResult:
+    """`zip` and `unzip` with `-q`, which the embedded ones have not got."""
+    words = [
+        word.replace("q", "") if word[:2] != "--" and word[:1] == "-" else word
+        for word in call.argv
+    ]
+    if words == [*call.argv]:
+        return call.native()
+    result = call.native([word for word in words if word != "-"])
+    return CommandResult("", result.stderr, result.exit_code)

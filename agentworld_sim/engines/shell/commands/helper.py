@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands import late_command
+from agentworld_sim.engines.shell.commands import late_command, missing_on
 from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quote_word
-from agentworld_sim.engines.shell.programs import missing_on, version_text
+from agentworld_sim.engines.shell.programs import DATA, version_text
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -163,24 +163,14 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
 
 def nothing(call: CommandCall) -> CommandResult:
     """The first word of a program's file, where the embedded shell reads it as a script."""
-    del call
     return CommandResult()
 
 
-BUILTINS = tuple(
-    (
-        ". : [ alias bg bind break builtin caller cd command compgen complete compopt"
-        " continue declare dirs disown echo enable eval exec exit export false fc fg getopts"
-        " hash history jobs kill let local logout mapfile popd printf pushd pwd read readarray"
-        " readonly return set shift shopt source suspend test times trap true type typeset"
-        " ulimit umask unalias unset wait"
-    ).split()
-)
+BUILTINS = tuple((DATA / "builtins.txt").read_text("utf-8").split())
 """Every builtin, in the order in which `enable` lists them."""
 
 
 def logout(call: CommandCall) -> CommandResult:
-    del call
     return CommandResult("", "bash: line 1: logout: not login shell: use `exit'\n", 1)
 
 

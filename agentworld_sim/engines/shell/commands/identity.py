@@ -105,10 +105,7 @@ def id_(t: Tool) -> None:
 def _account(t: Tool, operand: str) -> Account | None:
     if not operand:
         return current_account(t.call)
-    return next(
-        (one for one in accounts(t.call) if operand in (one.name, str(one.uid))),
-        None,
-    )
+    return next((one for one in accounts(t.call) if operand in (one.name, str(one.uid))), None)
 
 
 def _id_line(call: CommandCall, account: Account, chosen: str, *, names: bool) -> str:

@@ -31,29 +31,26 @@ _COMMANDS = frozenset((DATA / "openssl_commands.txt").read_text("utf-8").split()
 @tool
 def openssl(t: Tool) -> None:
     name, *words = t.call.argv or ["help"]
+    encodes = "-aes" not in " ".join(words) and {"-base64", "-a"} & set(words)
     if name == "version" and set(words) <= {"-v"}:
         t.say(PACKAGE_OF_COMMAND["openssl"].banner.rstrip("\n"))
     elif name in ("dgst", *_SHOWN):
         _digest(t, name, words)
     elif name == "rand":
         _random(t, words)
-    elif name == "base64" or (
-        name == "enc" and "-aes" not in " ".join(words) and {"-base64", "-a"} & set(words)
-    ):
+    elif name == "base64" or (name == "enc" and encodes):
         _encode(t, name, words)
     elif name in _COMMANDS:
         raise unfaithful(f"openssl {name}", " ".join(("openssl", *t.call.argv)))
     else:
-        t.err.append(f"Invalid command '{name}'; type \"help\" for a list.\n")
-        t.code = 1
+        raise UsageError(f"Invalid command '{name}'; type \"help\" for a list.\n")
 
 
 def _parse(options: Options, name: str, words: list[str]) -> CommandLine:
     """A command line whose long options begin with one dash."""
+    words = ["-" + word if word[:1] == "-" != word else word for word in words]
     try:
-        return options.parse(
-            name, ["-" + word if word[:1] == "-" != word else word for word in words]
-        )
+        return options.parse(name, words)
     except UsageError as error:
         bad = re.search(r"option '--([^']*)'", error.result.stderr)
         said = f"Unknown option{' or message digest: ' if name == 'dgst' else ': -'}{bad[1] if bad else ''}"
@@ -79,27 +76,24 @@ def _digest(t: Tool, name: str, words: list[str]) -> None:
     given = _parse(_DIGEST, name, words)
     if given.last("mac", "macopt", "sign", "verify"):
         raise unfaithful("openssl dgst with a key", " ".join(t.call.argv))
-    kind = given.last(*_SHOWN) or (name if name in _SHOWN else "sha256")
+    chosen = given.last(*_SHOWN) or (name if name in _SHOWN else "")
+    kind = chosen or "sha256"
     # Without a name of its own the digest has an older mark.
-    mark = _SHOWN[kind] if given.last(*_SHOWN) or name in _SHOWN else "SHA256"
+    mark = _SHOWN[kind] if chosen else "SHA256"
+    algorithm = re.sub("(blake2.).*", r"\1", kind).replace("-", "_")
     key = given.value("hmac")
     parts: list[bytes] = []
     for path in given.operands or [None]:
         data = _read(t, path, "{}: {}")
-        algorithm = {"blake2b512": "blake2b", "blake2s256": "blake2s"}.get(
-            kind, kind.replace("-", "_")
-        )
         found = (
-            hashlib.new(algorithm, data) if key is None else hmac.new(key.encode(), data, algorithm)
+            hmac.new(key.encode(), data, algorithm)
+            if key is not None
+            else hashlib.new(algorithm, data)
         )
-        text = found.hexdigest() if "c" not in given else found.digest().hex(":")
-        shown = path or "stdin"
-        line = (
-            f"{text} *{shown}"
-            if "r" in given
-            else f"{'HMAC-' * (key is not None and path is not None)}{mark}({shown})= {text}"
-        )
-        parts.append(found.digest() if "binary" in given else line.encode() + b"\n")
+        text = found.digest().hex(":") if "c" in given else found.hexdigest()
+        before = f"{'HMAC-' if key and path else ''}{mark}({path or 'stdin'})= "
+        line = f"{text} *{path or 'stdin'}\n" if "r" in given else f"{before}{text}\n"
+        parts.append(found.digest() if "binary" in given else line.encode())
     _write(t, given, b"".join(parts))
 
 
@@ -110,9 +104,8 @@ def _random(t: Tool, words: list[str]) -> None:
         said = f'rand: Can\'t parse "{count}" as a number\nrand: Use -help for summary.\n'
         raise UsageError(said if count else "")
     data = t.call.random.randbytes(int(count))
-    if "hex" in given:
-        data = data.hex().encode() + b"\n"
-    _write(t, given, _lines(data) if "base64" in given else data)
+    in_hex = data.hex().encode() + b"\n"
+    _write(t, given, in_hex if "hex" in given else _lines(data) if "base64" in given else data)
 
 
 def _lines(data: bytes) -> bytes:

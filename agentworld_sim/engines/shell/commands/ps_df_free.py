@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account
 from agentworld_sim.engines.shell.commands._formats import format_time, human
-from agentworld_sim.engines.shell.commands._options import Options
+from agentworld_sim.engines.shell.commands._options import Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 from agentworld_sim.engines.shell.image import memory, up_seconds
-from agentworld_sim.engines.shell.machine import Machine
 
 OWN_PID = 12
 """Of the command that looks."""
@@ -32,20 +31,13 @@ def _processes(call: CommandCall) -> list[_Process]:
     shell_us = min(booted_us + 1_000_000, now_us - _ADDED_BY_SHELL_US)
     asked = " ".join((call.name.rpartition("/")[2], *call.argv))
     return [
-        _process(call, 1, 0, "bash", shell_us, 4188, 3456, "Ss"),
-        _process(call, OWN_PID, 1, asked, now_us, 8100, 4096, "R"),
+        _process(call, 1, "bash", shell_us, 4188, 3456, "Ss"),
+        _process(call, OWN_PID, asked, now_us, 8100, 4096, "R"),
     ]
 
 
 def _process(
-    call: CommandCall,
-    pid: int,
-    ppid: int,
-    command: str,
-    start_us: int,
-    vsz: int,
-    rss: int,
-    stat: str,
+    call: CommandCall, pid: int, command: str, start_us: int, vsz: int, rss: int, stat: str
 ) -> _Process:
     today = call.clock.now_us() - start_us < 86_400 * 1_000_000
     start = datetime.fromtimestamp(start_us // 1_000_000, UTC).strftime(
@@ -53,7 +45,7 @@ def _process(
     )
     user = current_account(call)
     return {
-        "args": command, "comm": command.partition(" ")[0], "pid": str(pid), "ppid": str(ppid),
+        "args": command, "comm": command.partition(" ")[0], "pid": str(pid), "ppid": str(int(pid > 1)),
         "pmem": f"{rss * 100 / call.machine.memory_kib:.1f}", "rss": str(rss), "vsz": str(vsz),
         "s": stat[0], "stat": stat, "start": start, "stime": start, "user": user.name,
         "uid": str(user.uid), "c": "0", "pcpu": "0.0", "tty": "?", "time": "00:00:00",
@@ -90,22 +82,33 @@ class _Listing:
     headings: bool = True
 
 
+_UNKNOWN_OPTION = """\
+error: unknown gnu long option
+
+Usage:
+ ps [options]
+
+ Try 'ps --help <simple|list|output|threads|misc|all>'
+  or 'ps --help <s|l|o|t|m|a>'
+ for additional help text.
+
+For more details see ps(1).
+"""
+
 _BSD_COLUMNS = "user pid pcpu pmem vsz rss tname stat start bsdtime args".split()
 
 
-@with_help
-def ps(call: CommandCall) -> CommandResult:
-    words = list(call.argv)
+@tool
+def ps(t: Tool) -> None:
+    words = list(t.call.argv)
     flat = "".join(word.lstrip("-") for word in words)
     asked = _Listing([_column(name) for name in ("pid", "tname", "time", "ucmd")])
-    error = _read(words, asked)
-    if error is not None:
-        return error
-    processes = [p for p in _processes(call) if _is_selected(p, asked)]
-    if "u" in flat and not call.argv[0].startswith("-") and set(flat) <= set("aAuxwfe"):
+    _read(words, asked)
+    processes = [p for p in _processes(t.call) if _is_selected(p, asked)]
+    if "u" in flat and not t.call.argv[0].startswith("-") and set(flat) <= set("aAuxwfe"):
         asked.columns = [_column(one) for one in _BSD_COLUMNS]
-    lines = _table(processes, asked)
-    return CommandResult("\n".join(lines) + "\n" if lines else "", "", 0 if processes else 1)
+    t.out.extend(f"{line}\n" for line in _table(processes, asked))
+    t.code = 0 if processes else 1
 
 
 def _column(name: str) -> _Column:
@@ -115,8 +118,12 @@ def _column(name: str) -> _Column:
     return key, heading if equals else _HEADINGS.get(given.lower(), title), width
 
 
-def _read(words: list[str], asked: _Listing) -> CommandResult | None:
-    """Reads the options; an error, if they are none."""
+def _read(words: list[str], asked: _Listing) -> None:
+    """Reads the options.
+
+    Raises:
+        UsageError: one is none.
+    """
     chosen: list[str] = []
     while words:
         word = words.pop(0)
@@ -136,10 +143,7 @@ def _read(words: list[str], asked: _Listing) -> CommandResult | None:
             if name.startswith("no-head"):
                 asked.headings = False
             elif not name.startswith(("sort", "forest", "width", "cols")):
-                return CommandResult("", "error: unknown gnu long option\n\nUsage:\n ps [options]\n"
-                                     "\n Try 'ps --help <simple|list|output|threads|misc|all>'\n  or"
-                                     " 'ps --help <s|l|o|t|m|a>'\n for additional help text.\n\nFor"
-                                     " more details see ps(1).\n", 1)  # fmt: skip
+                raise UsageError(_UNKNOWN_OPTION)
         else:
             if "o" in name and words:
                 chosen += words.pop(0).split(",")
@@ -149,9 +153,8 @@ def _read(words: list[str], asked: _Listing) -> CommandResult | None:
     try:
         asked.columns = [_column(name) for name in chosen] or asked.columns
     except KeyError:
-        return CommandResult("", f'error: unknown user-defined format specifier "{chosen[-1]}"\n\n'
-                             "Usage:\n ps [options]\n", 1)  # fmt: skip
-    return None
+        said = f'error: unknown user-defined format specifier "{chosen[-1]}"'
+        raise UsageError(f"{said}\n\nUsage:\n ps [options]\n") from None
 
 
 def _is_selected(process: _Process, asked: _Listing) -> bool:
@@ -182,15 +185,6 @@ def watch(call: CommandCall) -> CommandResult:
     return CommandResult("", f"Error opening terminal: {terminal}.\n", 1)
 
 
-def _memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:
-    """total, used, free, shared, buffers and cache, available; in KiB."""
-    found = dict(memory(machine))
-    total, free = found["MemTotal"], found["MemFree"]
-    cache = found["Buffers"] + found["Cached"] + found["Slab"]
-    available = found["MemAvailable"]
-    return total, total - available, free, found["Shmem"], cache, available
-
-
 _FREE = Options("bkmght", {
     "bytes": "b", "kibi": "k", "mebi": "m", "gibi": "g", "human": "h", "total": "t",
 })  # fmt: skip
@@ -202,13 +196,16 @@ _FREE_DIVISORS = {"b": 1 / 1024, "k": 1, "m": 1024, "g": 1_048_576}
 def free(t: Tool) -> None:
     parsed = _FREE.parse(t.name, t.call.argv)
     unit = parsed.last("b", "k", "m", "g", "h") or "k"
-    numbers = _memory_use(t.call.machine)
+    found = dict(memory(t.call.machine))
+    total, available = found["MemTotal"], found["MemAvailable"]
+    cache = found["Buffers"] + found["Cached"] + found["Slab"]
+    numbers = (total, total - available, found["MemFree"], found["Shmem"], cache, available)
 
     def format_kib(kib: int) -> str:
         return _human(kib * 1024) if unit == "h" else str(int(kib / _FREE_DIVISORS[unit]))
 
     titles = ("total", "used", "free", "shared", "buff/cache", "available")
-    t.say(f"{'':8}{titles[0]:>12}{''.join(f'{title:>12}' for title in titles[1:])}")
+    t.say(" " * 8 + "".join(f"{title:>12}" for title in titles))
     t.say("Mem:    " + "".join(f"{format_kib(number):>12}" for number in numbers))
     t.say("Swap:   " + "".join(f"{format_kib(0):>12}" for _ in range(3)))
     if "t" in parsed:

@@ -6,18 +6,12 @@ from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, tool
+from agentworld_sim.engines.shell.programs import DATA
 
-_LONG = (
-    "after-context=A basic-regexp=G before-context=B binary-files=: byte-offset=b color=:: colour=:: context=C"
-    " count=c dereference-recursive=R devices=D directories=d exclude-dir=: exclude-from=: exclude=:"
-    " extended-regexp=E file=f files-with-matches=l files-without-match=L fixed-strings=F group-separator=:"
-    " ignore-case=i include=: initial-tab=T invert-match=v label=: line-buffered= line-number=n line-regexp=x"
-    " max-count=m no-filename=h no-group-separator= no-ignore-case= no-messages=s null-data=z null=Z"
-    " only-matching=o perl-regexp=P quiet=q recursive=r regexp=e silent=q text=a with-filename=H word-regexp=w"
-)
+_LONG = (DATA / "grep_options.txt").read_text("utf-8").split()
 _OPTIONS = Options(
     "EFGPe:f:iyvwxcLlm:oqsbHhnTzZA:B:C:ad:D:rRIU0123456789",
-    {name: letter for name, _, letter in (word.partition("=") for word in _LONG.split())},
+    {name: letter for name, _, letter in (word.partition("=") for word in _LONG)},
 )
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from agentworld_sim.engines.shell._command import Endless
 from agentworld_sim.engines.shell.bash_texts import unfaithful
@@ -35,21 +37,15 @@ _FIXED = frozenset("data_store_directory hard_heap_limit max_page_count soft_hea
 _ATTACH = re.compile(
     r"(?is)attach\s+(?:database\s+)?('[^']*'|\"[^\"]*\"|[^\s']+)\s+as\s+['\"]?(\w+)"
 )
-_PLACED = re.compile(
-    r"(?s)near \"(.+)\": syntax error|unrecognized token: \"(.+)\""
-    r"|(?:no such (?:column|function)|ambiguous column name|misuse of aggregate(?: function)?): ([^\s()]+)"
-    r"|(?:table|view|index|trigger) (\S+) already exists"
-    r"|wrong number of arguments to function ([^\s()]+)"
-)
-"""Errors of which SQLite knows the place, and the word there."""
 
 
+@dataclass(eq=False)
 class StatementError(Exception):
     """A statement failed."""
 
-    def __init__(self, text: str, code: int, *, prepared: bool) -> None:
-        super().__init__(text)
-        self.text, self.code, self.prepared = text, code, prepared
+    text: str
+    code: int
+    prepared: bool
 
 
 class Database:
@@ -67,7 +63,7 @@ class Database:
     def connection(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None)
-            self._connection.text_factory = _decode
+            self._connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
             self._connection.execute("PRAGMA temp_store = MEMORY")
             self._connection.set_progress_handler(self._is_late, STEPS)
@@ -146,7 +142,7 @@ class Database:
         Raises:
             StatementError: one failed; those before it are done.
         """
-        for sql, rest in _statements(text):
+        for sql in _statements(text):
             try:
                 attached = _ATTACH.match(sql)
                 if attached:
@@ -159,7 +155,7 @@ class Database:
             except _ERRORS as error:
                 if self._is_late():
                     raise Endless from None
-                raise self._failure(sql, rest, error) from None
+                raise self._failure(sql, error) from None
             if len(rows) == MOST_ROWS:
                 raise unfaithful(f"a statement has {MOST_ROWS:,} rows or more", sql)
             if "journal_mode" in sql and rows == [("memory",)]:
@@ -168,35 +164,15 @@ class Database:
             if names:
                 yield names, rows
 
-    def _failure(self, sql: str, rest: str, error: Exception) -> StatementError:
+    def _failure(self, sql: str, error: Exception) -> StatementError:
         code = getattr(error, "sqlite_errorcode", 1) & 0xFF
         said = f"{error} ({code})" if code > 1 else str(error)
-        # What cannot be explained could not be prepared.
-        prepared = self._complaint(sql) == ""
-        return StatementError(
-            said + ("" if prepared else self._place(rest, str(error))), code, prepared=prepared
-        )
-
-    def _complaint(self, sql: str) -> str:
         try:
+            # What cannot be explained could not be prepared.
             self.connection.execute(f"EXPLAIN {sql}")
-        except _ERRORS as error:
-            return str(error)
-        return ""
-
-    def _place(self, sql: str, said: str) -> str:
-        """The part of the statement that an error is about, with an arrow."""
-        found = _PLACED.match(said)
-        word = next(filter(None, found.groups()), "") if found else ""
-        places = [match.start() for match in re.finditer(re.escape(word), sql)] if word else []
-        if found and found[1]:
-            places = [at for at in places if self._complaint(sql[: at + len(word)]) == said]
-        if not places:
-            return ""
-        cut = max(0, places[0] - 50)
-        shown, at = re.sub(r"\s", " ", sql[cut : cut + 78]), places[0] - cut
-        before, after = " " * at + "^--- error here", " " * (at - 14) + "error here ---^"
-        return f"\n  {shown}\n  {before if at < 25 else after}"
+        except _ERRORS:
+            return StatementError(said, code, prepared=False)
+        return StatementError(said, code, prepared=True)
 
 
 def _authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
@@ -206,15 +182,10 @@ def _authorize(action: int, first: str | None, second: str | None, *_: object) -
     return sqlite3.SQLITE_DENY if opens or sets else sqlite3.SQLITE_OK
 
 
-def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _statements(text: str) -> Iterator[tuple[str, str]]:
-    """Each statement, and the text from its start on."""
+def _statements(text: str) -> Iterator[str]:
     start = 0
     for found in re.finditer(r";|\Z", text):
         sql = text[start : found.end()].strip()
         if sqlite3.complete_statement(sql) or (found.end() == len(text) and sql):
-            yield sql, text[start:].strip()
+            yield sql
             start = found.end()

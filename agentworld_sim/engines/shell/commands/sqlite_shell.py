@@ -9,25 +9,23 @@ import shlex
 import sqlite3 as library
 from collections.abc import Iterator, Sequence
 
+from agentworld_sim.engines.shell.bash_texts import unfaithful
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
-from agentworld_sim.engines.shell.commands.sqlite_file import (
-    Database,
-    Row,
-    StatementError,
-    Value,
-)
+from agentworld_sim.engines.shell.commands.sqlite_file import Database, Row, StatementError, Value
 
 _BARS = {"list": "|", "csv": ",", "tabs": "\t", "quote": ","}
-_GRIDS = {
+_GRIDS: dict[str, tuple[str, Sequence[str], str, str]] = {
     "box": ("┌─┬┐", "├─┼┤", "└─┴┘", "│"), "table": ("+-++", "+-++", "+-++", "|"),
-    "markdown": ("", "|-||", "", "|"), "column": ("", "", "", ""),
+    "markdown": ("", "|-||", "", "|"), "column": ("", ("", "-", "  ", ""), "", ""),
 }  # fmt: skip
 """The lines above, below the names and at the end, and what stands between columns."""
 
 _MODES = "ascii box column csv html insert json line list markdown qbox quote table tabs tcl"
 _SHOWN = ("json", "line", *_BARS, *_GRIDS)
 _SILENT = ("changes", "echo", "eqp", "stats", "timeout", "timer", "width")
+_ABSENT = "archive auth backup bail binary cd check clone connection databases dbinfo excel expert explain filectrl fullschema help imposter limit lint load log once open parameter print progress prompt recover restore save scanstats selftest session sha3sum shell show system testcase trace vfsinfo vfslist vfsname".split()
+"""Dot commands that are not answered here."""
 _OBJECTS = "SELECT {} FROM sqlite_schema WHERE {} AND sql NOTNULL AND name NOT LIKE 'sqlite_%' AND {} LIKE ? ORDER BY {}"
 
 
@@ -40,7 +38,6 @@ class _Shell:
         self.t, self.database = t, database
         self.mode, self.between, self.after, self.null = "list", "|", "\n", ""
         self.heads: bool | None = None
-        self.bails = False
         self.errors = 0
         self.sink = ""
         self.texts: dict[str, list[str]] = {}
@@ -72,8 +69,6 @@ class _Shell:
         else:
             return
         self.errors += 1
-        if self.bails:
-            raise _Exit(1)
 
     def run(self, text: str) -> None:
         """Runs one dot command, or statements.
@@ -92,12 +87,21 @@ class _Shell:
         except ValueError:
             name, *words = text[1:].split() or [""]
         methods = (method[4:] for method in dir(self) if method.startswith("dot_"))
-        known = next((n for n in (*methods, *_SILENT) if name and n.startswith(name)), None)
+        names = (*methods, *_SILENT, *_ABSENT)
+        known = next((one for one in names if name and one.startswith(name)), None)
+        if known in _ABSENT:
+            raise unfaithful(f"sqlite3 .{known}", text)
         if known is None:
             said = f'unknown command or invalid arguments:  "{name}". Enter ".help" for help'
             raise UsageError(f"Error: {said}\n")
-        if known not in _SILENT:
+        if known in _SILENT:
+            return
+        try:
             getattr(self, f"dot_{known}")(words)
+        except (IndexError, ValueError):
+            raise UsageError(f"Error: invalid arguments: {text.strip()}\n") from None
+        except library.Error as error:
+            raise UsageError(f"Error: {error}\n") from None
 
     # Output
 
@@ -106,11 +110,10 @@ class _Shell:
 
     def _lines(self, names: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
         if names == ["id", "parent", "notused", "detail"]:
-            yield "QUERY PLAN\n"
-            yield from _plan(rows, 0, "")
-        elif not rows:
+            raise unfaithful("sqlite3: EXPLAIN QUERY PLAN", "")
+        if not rows:
             return
-        elif self.mode == "json":
+        if self.mode == "json":
             keys = [_json(name) for name in names]
             objects = (map("{}:{}".format, keys, map(self._json, row)) for row in rows)
             yield "[" + ",\n".join("{" + ",".join(pairs) + "}" for pairs in objects) + "]\n"
@@ -131,21 +134,20 @@ class _Shell:
         widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
         begin, between, end = (f"{bar} ", f" {bar} ", f" {bar}\n") if bar else ("", "  ", "\n")
 
-        def rule(marks: str) -> str:
-            lines = ("-" * width if not bar else marks[1] * (width + 2) for width in widths)
-            return (
-                marks[0] + marks[2].join(lines) + marks[3] + "\n"
-                if marks
-                else "  ".join(lines) + "\n"
-            )
+        def rule(marks: Sequence[str]) -> str:
+            if not marks:
+                return ""
+            left, dash, cross, right = marks
+            lines = (dash * (width + len(bar) * 2) for width in widths)
+            return left + cross.join(lines) + right + "\n"
 
-        yield rule(top) if top else ""
+        yield rule(top)
         if self.heads or bar:
             form = "{:^{}}" if bar else "{:<{}}"
             yield begin + between.join(map(form.format, names, widths)) + end + rule(middle)
         for row in rows:
             yield begin + between.join(map(str.ljust, row, widths)) + end
-        yield rule(bottom) if bottom else ""
+        yield rule(bottom)
 
     def _text(self, value: Value) -> str:
         if value is None:
@@ -175,21 +177,11 @@ class _Shell:
 
     def _csv(self, value: Value) -> str:
         text = self._text(value)
-        bare = (
-            text and self.between not in text and not re.search(r"[\0- \"'\x7f-\U0010ffff]", text)
-        )
-        return text if value is None or bare else '"' + text.replace('"', '""') + '"'
+        special = rf"{re.escape(self.between)}|[\0- \"'\x7f-\U0010ffff]|^$"
+        quoted = value is not None and re.search(special, text)
+        return _identifier(text) if quoted else text
 
     # Dot commands
-
-    def dot_bail(self, words: Sequence[str]) -> None:
-        self.bails = words == ["on"]
-
-    def dot_databases(self, words: Sequence[str]) -> None:
-        del words
-        how = "r/o" if self.database.read_only else "r/w"
-        for _, name, _ in self.database.connection.execute("PRAGMA database_list").fetchall():
-            self.write(f"{name}: {self.database.files.get(name, (chr(34) * 2,))[0]} {how}\n")
 
     def dot_dump(self, words: Sequence[str]) -> None:
         run, like = self.database.connection.execute, words[0] if words else "%"
@@ -275,11 +267,7 @@ class _Shell:
         self.sink = words[0] if words and words[0] != "stdout" else ""
         self.texts[self.sink] = []
 
-    def dot_print(self, words: Sequence[str]) -> None:
-        self.write(" ".join(words) + "\n")
-
-    def dot_quit(self, words: Sequence[str]) -> None:
-        del words
+    def dot_quit(self, _: Sequence[str]) -> None:
         raise _Exit(0)
 
     def dot_read(self, words: Sequence[str]) -> None:
@@ -304,14 +292,6 @@ class _Shell:
 
     def dot_tables(self, words: Sequence[str]) -> None:
         self._columns("type IN ('table', 'view')", "name", words)
-
-
-def _plan(rows: Sequence[Row], parent: Value, before: str) -> Iterator[str]:
-    children = [row for row in rows if row[1] == parent]
-    for row in children:
-        last = row is children[-1]
-        yield f"{before}{'`' if last else '|'}--{row[3]}\n"
-        yield from _plan(rows, row[0], before + ("   " if last else "|  "))
 
 
 def _json(text: str) -> str:
@@ -347,14 +327,11 @@ def sqlite3(t: Tool) -> None:
         elif option in ("nullvalue", "separator", "cmd"):
             value = given.pop(0) if given else ""
             first.append(value if option == "cmd" else f".{option} {shlex.quote(value)}")
-        elif option in (*_SHOWN, "header", "noheader", "readonly", "bail", "batch", "version"):
+        elif option in (*_SHOWN, "header", "noheader", "readonly", "batch", "version"):
             flags.add(option)
         else:
-            t.err.append(
-                f"{t.name}: Error: unknown option: {word}\nUse -help for a list of options.\n"
-            )
-            t.code = 1
-            return
+            said = f"unknown option: {word}\nUse -help for a list of options.\n"
+            raise UsageError(f"{t.name}: Error: {said}")
     path, *statements = operands or [""]
     database = Database(t, path, read_only="readonly" in flags)
     if "version" in flags:
@@ -362,7 +339,6 @@ def sqlite3(t: Tool) -> None:
         t.say(f"{library.sqlite_version} {source}")
         return
     shell = _Shell(t, database)
-    shell.bails = "bail" in flags
     shell.mode = next(iter(flags.intersection(_SHOWN)), "list")
     shell.between = _BARS.get(shell.mode, "|")
     shell.heads = True if "header" in flags else None

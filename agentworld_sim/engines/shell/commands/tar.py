@@ -75,10 +75,12 @@ class _Tar:
         archive = self.given.value("f") or ""
         if mode == "c":
             self._create(archive)
-        elif mode == "t":
-            self._list(archive)
-        elif mode == "x":
-            self._extract(archive)
+        elif (opened := self._open(archive)) is not None:
+            with opened:
+                (self._list if mode == "t" else self._extract)(opened)
+            for operand in self.given.operands:
+                if operand not in self.found:
+                    self.complain(f"{operand}: Not found in archive")
         if self.tool.code == 2:
             self.tool.err.append(
                 f"{self.tool.name}: Exiting with failure status due to previous errors\n"
@@ -131,7 +133,9 @@ class _Tar:
     def _create(self, archive: str) -> None:
         if not self.given.operands:
             raise UsageError(f"tar: Cowardly refusing to create an empty archive\n{_HINT}", 2)
-        members = list(self._gather())
+        for folder in self.given.values("C"):
+            self._enter(folder)
+        members = [member for name in self.given.operands for member in self._member(name)]
         self._rename([info for info, _ in members])
         self._save(archive, members)
 
@@ -149,16 +153,8 @@ class _Tar:
         for info, name, target in zip(members, lines[::2], lines[1::2], strict=False):
             info.name, info.linkname = name or info.name, target if info.linkname else ""
 
-    def _gather(self) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
-        for folder in self.given.values("C"):
-            self._enter(folder)
-        for name in self.given.operands:
-            yield from self._member(name)
-
     def _enter(self, folder: str) -> None:
-        goal = (
-            join_path(self.folder, folder) if self.folder and not folder.startswith("/") else folder
-        )
+        goal = self._inside(folder)
         try:
             if self.tool.stat(goal).kind != "directory":
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -272,44 +268,29 @@ class _Tar:
                 fine = True
         return fine
 
-    def _not_found(self) -> None:
-        for operand in self.given.operands:
-            if operand not in self.found:
-                self.complain(f"{operand}: Not found in archive")
+    def _list(self, opened: tarfile.TarFile) -> None:
+        for info in filter(self._is_wanted, opened):
+            shown = info.name.rstrip("/") + "/" if info.isdir() else info.name
+            self.tool.say(self._long_line(info, shown) if "v" in self.given else shown)
 
-    def _list(self, archive: str) -> None:
-        opened = self._open(archive)
-        if opened is None:
-            return
-        with opened:
-            for info in filter(self._is_wanted, opened):
-                shown = info.name.rstrip("/") + "/" if info.isdir() else info.name
-                self.tool.say(self._long_line(info, shown) if "v" in self.given else shown)
-        self._not_found()
-
-    def _extract(self, archive: str) -> None:
-        opened = self._open(archive)
-        if opened is None:
-            return
+    def _extract(self, opened: tarfile.TarFile) -> None:
         for folder in self.given.values("C"):
             self._enter(folder)
         strip = int(self.given.value("strip-components") or "0")
         folders: list[tuple[str, tarfile.TarInfo]] = []
-        with opened:
-            members = list(filter(self._is_wanted, opened))
-            self._rename(members)
-            for info in members:
-                name = self._member_name(info.name)
-                parts = [part for part in name.split("/") if part]
-                if strip and len(parts) <= strip:
-                    continue
-                name = "/".join(parts[strip:]) if strip else name
-                self._say(info, info.name, "err" if "O" in self.given else "out")
-                self._unpack(opened, info, name, folders)
+        members = list(filter(self._is_wanted, opened))
+        self._rename(members)
+        for info in members:
+            name = self._member_name(info.name)
+            parts = [part for part in name.split("/") if part]
+            if strip and len(parts) <= strip:
+                continue
+            name = "/".join(parts[strip:]) if strip else name
+            self._say(info, info.name, "err" if "O" in self.given else "out")
+            self._unpack(opened, info, name, folders)
         for path, info in reversed(folders):
             if "m" not in self.given:
                 self.tool.files.set_mtime(path, int(info.mtime) * 1_000_000)
-        self._not_found()
 
     def _unpack(
         self,
@@ -364,8 +345,6 @@ class _Tar:
 
 
 def content(opened: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
-    if not (info.isfile() or info.islnk()):
-        return b""
     stream = opened.extractfile(info)
     return stream.read() if stream is not None else b""
 

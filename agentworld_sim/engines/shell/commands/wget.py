@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import count
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from agentworld_sim.engines.shell.commands._http_client import (
     HttpClient,
-    head_lines,
+    header_fields,
     next_request,
     place_of,
 )
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, quote_for_message, strerror, tool
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 from agentworld_sim.engines.web.requests import URLENCODED, WebRequest, WebResponse, normal_url
 
 _USAGE = "Usage: wget [OPTION]... [URL]...\n\nTry `wget --help' for more options.\n"
@@ -48,7 +48,7 @@ class _Download:
         given = self._given
         scheme = url.partition("://")[0] if "://" in url else "http"
         if scheme not in ("http", "https"):
-            self._tool.err.append(f"{url}: Unsupported scheme {self._quote(scheme)}.\n")
+            self._tool.err.append(f"{url}: Unsupported scheme {self._tool.quote(scheme)}.\n")
             return 1
         try:
             parts = urlsplit(normal_url(url if "://" in url else f"http://{url}"))
@@ -58,11 +58,16 @@ class _Download:
             return 1
         name = unquote(parts.path.rpartition("/")[2] or "index.html") + "?" * bool(parts.query) + parts.query  # fmt: skip
         name = given.value("O") or (f"{given.value('P')}/" * ("P" in given) + name)
-        if "no-clobber" in given and self._tool.exists(name):
-            self._say(f"File {self._quote(name)} already there; not retrieving.\n\n")
-            return 0
-        self._say("Spider mode enabled. Check if remote file exists.\n" * ("spider" in given))
-        request = self._request(urldefrag(parts.geturl()).url)
+        data = given.value("post-data")
+        headers = {
+            "host": parts.netloc,
+            "user-agent": given.value("U") or "Wget/1.21.3",
+            "accept": "*/*",
+        }
+        headers |= {"content-type": URLENCODED} if data is not None else {}
+        said = tuple((headers | header_fields(given.values("header"))).items())
+        method, body = "GET" if data is None else "POST", (data or "").encode()
+        request = WebRequest(parts._replace(fragment="").geturl(), method, said, body)
         for _ in range(21):
             response = self._ask(request)
             following = response and next_request(request, response, "GET")
@@ -72,17 +77,6 @@ class _Download:
             request = following
         self._say("20 redirections exceeded.\n")
         return 8
-
-    def _request(self, url: str) -> WebRequest:
-        given = self._given
-        data, host = given.value("post-data"), urlsplit(url).netloc
-        headers = {"host": host, "user-agent": given.value("U") or "Wget/1.21.3", "accept": "*/*"}
-        headers |= {"content-type": URLENCODED} if data is not None else {}
-        for line in given.values("header"):
-            name, _, value = line.partition(":")
-            headers[name.strip().lower()] = value.strip()
-        method = "HEAD" if "spider" in given else "GET" if data is None else "POST"
-        return WebRequest(url, method, tuple(headers.items()), (data or "").encode())
 
     def _ask(self, request: WebRequest) -> WebResponse | None:
         """The response; `None` where no connection came to be."""
@@ -94,36 +88,30 @@ class _Download:
             self._say(f"Resolving {host} ({host})... ")
             begun = f"{connecting}connected.\n"
         try:
-            response = self._client.ask(request)[1]
+            response = self._client.ask(request)
         except LookupError:
             self._say("failed: Temporary failure in name resolution.\n")
-            self._say(f"wget: unable to resolve host address {self._quote(host)}\n", brief=True)
+            self._say(
+                f"wget: unable to resolve host address {self._tool.quote(host)}\n", brief=True
+            )
             return None
         except ConnectionRefusedError:
             self._say(f"{connecting}failed: Connection refused.\n")
             return None
-        status, *_ = lines = head_lines(response)
-        shows = "S" in self._given
-        told = "" if shows else status.partition(" ")[2]
         self._connected = host, port
+        told = f"{response.status} {response.status_text}".rstrip()
         self._say(f"{begun}HTTP request sent, awaiting response... {told}\n")
-        self._tool.err.extend(f"  {line}\n" for line in lines * shows)
         return response
 
     def _take(self, request: WebRequest, response: WebResponse, name: str) -> int:
         if response.status >= 400:
             told = f"{self._now()} ERROR {response.status}: {response.status_text}.\n"
-            if "spider" in self._given:
-                told = "Remote file does not exist -- broken link!!!\n"
             self._say(f"{request.url}:\n" * (not self._is_full) + told, brief=True)
             self._say("\n")
             return 8
         size, kind = len(response.body), response.media_type
         shown = f" ({-(-size // 1024)}K)" * (size >= 1024) + f" [{kind}]" * bool(kind)
         self._say(f"Length: {size}{shown}\n")
-        if "spider" in self._given:
-            self._say("Remote file exists.\n\n")
-            return 0
         if "O" not in self._given:
             names = (f"{name}.{number}" if number else name for number in count())
             name = next(one for one in names if not self._tool.exists(one))
@@ -134,8 +122,8 @@ class _Download:
         except OSError as error:
             self._tool.err.append(f"{name}: {strerror(error)}\n")
             return 1
-        where, done = self._quote(name), f"{self._quote(name)} saved"
-        where, done = (self._quote("STDOUT"), "written to stdout") if name == "-" else (where, done)
+        where = self._tool.quote("STDOUT" if name == "-" else name)
+        done = "written to stdout" if name == "-" else f"{where} saved"
         self._say(f"Saving to: {where}\n\n{_dots(size)}\n")
         self._say(f"{self._now()} (12.5 MB/s) - {done} [{size}/{size}]\n\n")
         if not self._is_full:
@@ -146,9 +134,6 @@ class _Download:
     def _now(self) -> str:
         moment = datetime.fromtimestamp(self._tool.call.clock.now_us() // 1_000_000, UTC)
         return f"{moment:%Y-%m-%d %H:%M:%S}"
-
-    def _quote(self, text: str) -> str:
-        return quote_for_message(text, self._tool.call.env)
 
     def _say(self, text: str, *, brief: bool = False) -> None:
         if self._is_full or (brief and not self._is_quiet):

@@ -1,6 +1,7 @@
 # Functions that stand before commands of the embedded shell for the length of a script, where its text
 # asks for it (`bash_shims.py`). /proc/self/exe is the command of ours that they call; `@ABSENT@` and
 # `@NAMES@` are filled in. A function can pass bytes through, which a command written in Python cannot.
+# After `#:` stand a command and the scripts, as a regular expression, for which the next function is.
 
 about() {  # Stands before every command that is asked for its version.
   if [ $# = 1 ] && { [ "$1" = --version ] || [ "$1" = --help ]; }; then
@@ -12,18 +13,22 @@ about() {  # Stands before every command that is asked for its version.
 
 # Programs that ask for the time, or for chance.
 
+#: awk \bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)
 awk() {
   eval "builtin command awk $(/proc/self/exe awk "$@")"
 }
 
+#: jq \bjq\b[\s\S]*\bnow\b
 jq() {
   eval "builtin command jq $(/proc/self/exe jq "$@")"
 }
 
+#: printf printf[\s\S]*%[^%\s]*\([^)]*\)T
 printf() {
   eval "builtin printf $(/proc/self/exe printf "$@")"
 }
 
+#: sleep sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep
 sleep() {
   local __then=$EPOCHSECONDS
   builtin command sleep "$@"
@@ -33,6 +38,7 @@ sleep() {
   return $__code
 }
 
+#: sort \bsort\b.*(?:-\w*R|--random-sort)
 sort() {
   case " $* " in
     *" -"*R* | *random-sort*) /proc/self/exe sort "$@" ;;
@@ -40,6 +46,7 @@ sort() {
   esac
 }
 
+#: dd \bdd\b.*\bif=/dev/u?random\b
 dd() {  # The embedded one takes the host's entropy for a device of this very name.
   builtin command dd "${@/#if=\/dev\//if=\/dev\/.\/}"
 }
@@ -57,6 +64,7 @@ checksum() {  # The embedded ones stop at the first operand that is no file.
   builtin command @NAME@ "$@"
 }
 
+#: column \bcolumn\s[^|;&\n]*-\w*[cx]
 column() {
   case " $* " in
     *" -t"* | *" -s"* | *" --t"*) builtin command column "$@" ;;
@@ -64,6 +72,7 @@ column() {
   esac
 }
 
+#: join \bjoin\s
 join() {
   local __a
   for __a in "${@: -2}"; do
@@ -75,6 +84,7 @@ join() {
   builtin command join "$@"
 }
 
+#: od \bod\s[^|;&\n]*-\w*t\s*f
 od() {  # Floating point numbers are shown as the hexadecimal ones that they are made of.
   local __a __words=()
   for __a in "$@"; do
@@ -88,6 +98,7 @@ od() {  # Floating point numbers are shown as the hexadecimal ones that they are
   return ${PIPESTATUS[0]}
 }
 
+#: split \bsplit\s[^|;&\n]*-(?:\w*a|-suffix)
 split() {  # Splits into names of the usual length, and gives them the wanted one.
   local __length= __words=() __operands=() __name __suffix __zero __code=0
   while [ $# -gt 0 ]; do
@@ -123,6 +134,7 @@ split() {  # Splits into names of the usual length, and gives them the wanted on
   return $__code
 }
 
+#: cmp \bcmp\s
 cmp() {
   case " $* " in
     *" - "*) builtin command cmp "$@" ;;
@@ -131,6 +143,7 @@ cmp() {
   esac
 }
 
+#: tee \btee\s
 tee() {
   local __a __ok=() __code=0
   for __a in "$@"; do
@@ -153,6 +166,7 @@ tee() {
   return $__code
 }
 
+#: umask \bumask\b
 umask() {
   builtin umask "$@"
   local __code=$?
@@ -160,6 +174,7 @@ umask() {
   return $__code
 }
 
+#: tar \btar\b
 tar() {  # Archives that go through a pipe are bytes: for a command written in Python, as base64.
   local __makes=' (--create|-[abd-zABD-Z]*c[a-zA-Z]*) ' __old='^[a-zA-Z]*c[a-zA-Z]*$'
   case " $* " in
@@ -175,6 +190,8 @@ tar() {  # Archives that go through a pipe are bytes: for a command written in P
   esac
 }
 
+#: gunzip \bgunzip\b
+#: gzip \bgzip\b
 gzip() {  # Files only, and nothing to standard output.
   local __a __n=0
   for __a in "$@"; do
@@ -195,10 +212,12 @@ gzip() {  # Files only, and nothing to standard output.
 
 # A shell that nobody types into keeps no history.
 
+#: history \bhistory\b
 history() {
   :
 }
 
+#: fc \bfc\s+-
 fc() {
   echo "bash: line 1: fc: history specification out of range" >&2
   return 1
@@ -206,6 +225,7 @@ fc() {
 
 # What there is.
 
+#: compgen \bcompgen\s
 compgen() {
   builtin compgen "$@" | /proc/self/exe compgen "$@" -- @NAMES@
 }

@@ -16,7 +16,7 @@ from agentworld_sim.engines.shell.toolkits._file_search import (
     run_ripgrep,
 )
 from agentworld_sim.engines.shell.turn import ShellTurn
-from agentworld_sim.types.files import blob_id, parent_of
+from agentworld_sim.types.files import blob_id
 from agentworld_sim.types.turns import Observation
 
 SHELL = "claude-code"
@@ -89,11 +89,6 @@ def resolve_path(turn: ShellTurn, path: str) -> str:
     if path == "~" or path.startswith("~/"):
         path = turn.live.machine.home + path[1:]
     return absolute_path(turn, path)
-
-
-def make_parents(turn: ShellTurn, path: str) -> None:
-    """Creates the directories above `path`."""
-    turn.live.files.mkdir(parent_of(path), parents=True)
 
 
 GLOB_FILES = 100

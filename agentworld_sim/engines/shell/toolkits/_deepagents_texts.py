@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob
+from agentworld_sim.engines.shell.toolkits._answers import suffix_of
 from agentworld_sim.engines.shell.toolkits._file_search import search
 from agentworld_sim.engines.shell.turn import ShellTurn
 
@@ -120,7 +121,7 @@ def is_preview(path: str, data: bytes) -> bool:
     Raises:
         FileUnreadable: it is too large for that.
     """
-    known = _suffix(path) in _KIND_OF
+    known = suffix_of(path) in _KIND_OF
     if known and len(data) > PREVIEW_BYTES:
         raise FileUnreadable(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
     return known or not _is_text(data)
@@ -132,7 +133,7 @@ def format_file(path: str, data: bytes, offset: int, limit: int) -> str | dict[s
     Raises:
         FileUnreadable: too large, or the offset lies beyond the end.
     """
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     notices = [_CLAMPED.format(offset=offset)] if offset < 0 else []
     if not data:
         # The reminder comes as the file's content here, so that it gets a header.
@@ -226,12 +227,6 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _suffix(path: str) -> str:
-    name = path.rpartition("/")[2]
-    stem, dot, suffix = name.rpartition(".")
-    return f".{suffix.lower()}" if dot and stem.strip(".") and suffix else ""
 
 
 CUT = "... [results truncated, try being more specific with your parameters]"

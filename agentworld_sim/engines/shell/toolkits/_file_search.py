@@ -116,33 +116,21 @@ Skip = Callable[[str, bool], bool]
 
 
 def files_below(
-    files: LiveFiles, top: str, *, skip: Skip | None = None, links: bool = False
+    files: LiveFiles, top: str, skip: Skip, prefix: str = ""
 ) -> Iterator[tuple[str, FileStat]]:
-    """Every file below the directory `top`, by its path relative to it, in byte order.
-
-    Args:
-        files: Where to look.
-        top: An absolute path.
-        skip: Called with the relative path; a skipped directory is not entered.
-        links: Whether symbolic links are given too. They are never followed.
-    """
-    yield from _below(files, top.rstrip("/"), "", skip, links)
-
-
-def _below(
-    files: LiveFiles, top: str, prefix: str, skip: Skip | None, links: bool
-) -> Iterator[tuple[str, FileStat]]:
+    """Every file and symbolic link below the directory `top`, by its path relative to it, in byte order; with
+    `prefix`, only what is below that folder of it. Links are not followed."""
     for name in sorted(files.listdir(f"{top}/{prefix}")):
         path = prefix + name
         try:
             info = files.lstat(f"{top}/{path}")
         except OSError:
             continue
-        if skip is not None and skip(path, info.kind == "directory"):
+        if skip(path, info.kind == "directory"):
             continue
         if info.kind == "directory":
-            yield from _below(files, top, path + "/", skip, links)
-        elif info.kind == "file" or (links and info.kind == "symlink"):
+            yield from files_below(files, top, skip, f"{path}/")
+        elif info.kind in ("file", "symlink"):
             yield path, info
 
 

@@ -46,7 +46,6 @@ def is_outside(turn: ShellTurn, path: str) -> bool:
 
 
 def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    """`list_directory`."""
     path, files = str(arguments["path"]), turn.live.files
     if not path.startswith("/"):
         return error_answer(f"Path must be absolute: {path}")
@@ -101,7 +100,6 @@ def _simple(pattern: str) -> re.Pattern[str]:
 
 
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    """`glob`."""
     files, pattern = turn.live.files, str(arguments["pattern"])
     root = absolute_in(turn, arguments.get("path") or ".")
     if refusal := _glob_refusal(turn, root, pattern):
@@ -118,7 +116,7 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
     found = [
         (f"{root.rstrip('/')}/{path}", info.mtime_us)
-        for path, info in files_below(files, root, skip=skip, links=True)
+        for path, info in files_below(files, root.rstrip("/"), skip)
         if (path == literal if literal is not None else wanted.matches(path))
     ]
     kept = found
@@ -163,7 +161,6 @@ def _by_recency(found: Sequence[tuple[str, int]], now_us: int) -> list[str]:
 
 
 def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    """`search_file_content`."""
     files, pattern, include = turn.live.files, str(arguments["pattern"]), arguments.get("include")
     given: str | None = arguments.get("path")
     root = absolute_in(turn, given or ".")

@@ -14,6 +14,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
@@ -34,17 +35,6 @@ class SessionLimits:
     seconds: float = COMMAND_SECONDS
     lines: int = MAX_LINES
     bytes: int | None = None
-
-
-@dataclass(slots=True)
-class _Cut:
-    """Lines as far as the tool keeps them."""
-
-    kept: list[str]
-    total_lines: int = 0
-    total_bytes: int = 0
-    by_lines: bool = False
-    by_bytes: bool = False
 
 
 def in_session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -108,45 +98,35 @@ def _run(turn: ShellTurn, command: str, limits: SessionLimits) -> Observation:
     pieces = run.written if run.stderr == "".join(err for _, err in run.written) else ()
     lines, half = _lines(pieces or ((before, run.stderr),), before, held)
     _save_stream(turn, lines_read + payload.count("\n") + 1, half)
-    cut = _cut([_renumber(line, lines_read) for line in lines], limits)
-    return _observation(cut, int(after), limits)
+    return _observation([_renumber(line, lines_read) for line in lines], int(after), limits)
 
 
-def _cut(lines: list[str], limits: SessionLimits) -> _Cut:
-    cut = _Cut([])
-    for line in lines:
-        cut.total_lines += 1
-        cut.total_bytes += len(line.removeprefix("[stderr] ").encode())
-        if cut.total_lines > limits.lines:
-            cut.by_lines = True
-        elif limits.bytes is not None and cut.total_bytes > limits.bytes:
-            cut.by_bytes = True
-        else:
-            cut.kept.append(line)
-    return cut
-
-
-def _observation(cut: _Cut, exit_code: int, limits: SessionLimits) -> Observation:
-    text = "".join(cut.kept) or "<no output>"
-    if cut.by_lines:
-        text = (
-            f"{text.rstrip()}\n\n... Output truncated at {limits.lines} lines (observed"
-            f" {cut.total_lines})."
-        )
-    if cut.by_bytes:
-        text = (
-            f"{text.rstrip()}\n\n... Output truncated at {limits.bytes} bytes (observed"
-            f" {cut.total_bytes})."
-        )
+def _observation(lines: list[str], exit_code: int, limits: SessionLimits) -> Observation:
+    ends = list(accumulate(len(line.removeprefix("[stderr] ").encode()) for line in lines))
+    size = ends[-1] if lines else 0
+    first = lines[: limits.lines]
+    kept = [
+        line
+        for line, end in zip(first, ends, strict=False)
+        if limits.bytes is None or end <= limits.bytes
+    ]
+    by_lines, by_bytes = len(lines) > len(first), len(first) > len(kept)
+    text = "".join(kept) or "<no output>"
+    for is_cut, at, seen in (
+        (by_lines, f"{limits.lines} lines", len(lines)),
+        (by_bytes, f"{limits.bytes} bytes", size),
+    ):
+        if is_cut:
+            text = f"{text.rstrip()}\n\n... Output truncated at {at} (observed {seen})."
     if exit_code:
         text = f"{text.rstrip()}\n\nExit code: {exit_code}"
     structured = {
         "timed_out": False,
         "exit_code": exit_code,
-        "truncated_by_lines": cut.by_lines,
-        "truncated_by_bytes": cut.by_bytes,
-        "total_lines": cut.total_lines,
-        "total_bytes": cut.total_bytes,
+        "truncated_by_lines": by_lines,
+        "truncated_by_bytes": by_bytes,
+        "total_lines": len(lines),
+        "total_bytes": size,
     }
     return Observation(text=text, is_error=bool(exit_code), structured=structured)
 

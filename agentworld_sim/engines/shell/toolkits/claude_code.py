@@ -16,10 +16,12 @@ from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _claude_files as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
     error_answer,
+    failure_text,
+    suffix_of,
     text_answer,
+    write_file,
 )
 from agentworld_sim.engines.shell.toolkits._claude_files import (
-    make_parents,
     missing_file_text,
     refusal_if_unread,
     remember,
@@ -49,7 +51,7 @@ _BINARY = frozenset(_BINARY_NAMES.split())
 def _read(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`Read`: lines with their numbers."""
     path, files = resolve_path(turn, arguments["file_path"]), turn.live.files
-    suffix = _suffix(path)
+    suffix = suffix_of(path)[1:]
     if suffix in _BINARY:
         return tool_use_error(
             f"This tool cannot read binary files. The file appears to be a binary .{suffix} file."
@@ -109,11 +111,6 @@ def _image(suffix: str, data: bytes) -> dict[str, Any]:
     content = base64.b64encode(data).decode()
     source = {"type": "base64", "media_type": _IMAGES[suffix], "data": content}
     return {"type": "image", "source": source}
-
-
-def _suffix(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
 
 
 def _write(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -206,9 +203,7 @@ def _replace(text: str, old: str, new: str, *, everywhere: bool) -> str:
 
 
 def _put(turn: ShellTurn, path: str, data: bytes) -> None:
-    make_parents(turn, path)
-    turn.live.files.write(path, data)
-    turn.live.note_file_change()
+    write_file(turn, path, data)
     remember(turn, path, data)
 
 
@@ -243,8 +238,7 @@ def _bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return text_answer("\n".join(filter(None, parts)) or "(Bash completed with no output)")
 
 
-def bash_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return error_answer(f"Exit code 1\n{error}")
+bash_failing = failure_text("Exit code 1\n{error}", is_error=True)
 
 
 def _back_in_project(turn: ShellTurn) -> str:
@@ -279,9 +273,7 @@ def _in_background(turn: ShellTurn, command: str) -> Observation:
     folder = turn.live.machine.workdir.replace("/", "-")
     path = f"/tmp/claude-0/{folder}/tasks/{name}.output"
     run = turn.run(command, merge=True)
-    make_parents(turn, path)
-    turn.live.files.write(path, run.stdout.encode("utf-8", "surrogateescape"))
-    turn.live.note_file_change()
+    write_file(turn, path, run.stdout.encode("utf-8", "surrogateescape"))
     return text_answer(
         f"Command running in background with ID: {name}. Output is being written to: {path}. You"
         " will be notified when it completes. To check interim output, use Read on that file path."

@@ -15,7 +15,7 @@ from agentworld_sim.engines.shell.toolkits import (
     _deepagents_texts as texts,
     deepagents_backend as backend,
 )
-from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, failure_text, text_answer
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -48,10 +48,7 @@ def _normal_path(path: str) -> str:
 def _with_valid_path(argument: str, operation: Operation, **usual: Any) -> Operation:
     """An operation of the backend as the tool of an agent, which gives its text only.
 
-    Args:
-        argument: The path, which may be left out where the operation knows one.
-        operation: What the backend does.
-        usual: Arguments where the call gives none.
+    `argument` names the path, and `usual` has the arguments where the call gives none.
     """
 
     def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -80,8 +77,7 @@ def execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return text_answer(backend.execute(turn, arguments).text)
 
 
-def execute_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return text_answer(f"{error}\n\n[Command failed with exit code 1]")
+execute_failing = failure_text("{error}\n\n[Command failed with exit code 1]")
 
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:

@@ -15,13 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
-from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
-from agentworld_sim.engines.shell.toolkits._answers import (
-    absolute_path,
-)
+from agentworld_sim.engines.shell.toolkits import _answers, _deepagents_texts as texts
+from agentworld_sim.engines.shell.toolkits._answers import absolute_path
 from agentworld_sim.engines.shell.toolkits._file_search import files_below
 from agentworld_sim.engines.shell.turn import ShellTurn
-from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation
 
 EXECUTE_SECONDS = 120
@@ -41,12 +38,7 @@ def _answer(text: str, **result: Any) -> Observation:
 
 
 def _error(text: str, *, said: str | None = None) -> Observation:
-    """A result that is an error.
-
-    Args:
-        text: The error as the backend gives it.
-        said: What the tool makes of it; `Error: …` by default.
-    """
+    """An error as the backend gives it, and what the tool makes of it."""
     return Observation(text=said or f"Error: {text}", structured={"error": text}, is_error=True)
 
 
@@ -124,19 +116,14 @@ def upload_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 def _put(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
     """Writes a file and the directories above it."""
     files, real = turn.live.files, absolute_path(turn, path)
-    code = ""
+    code = "is_directory"
     try:
-        files.mkdir(parent_of(real), parents=True)
-        if files.exists(real) and files.stat(real).kind == "directory":
-            code = "is_directory"
-        else:
-            files.write(real, data)
+        if not (files.exists(real) and files.stat(real).kind == "directory"):
+            _answers.write_file(turn, real, data)
+            return None
     except OSError as error:
         code = error.strerror or type(error).__name__
-    if code:
-        return _error(code, said=f"Failed to write file '{path}': {code}")
-    turn.live.note_file_change()
-    return None
+    return _error(code, said=f"Failed to write file '{path}': {code}")
 
 
 def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -178,7 +165,6 @@ def _replace_in_file(turn: ShellTurn, real: str, path: str, arguments: Mapping[s
             " occurrences."
         )
     files.write(real, text.replace(found, wanted).encode())
-    turn.live.note_file_change()
     return count
 
 
@@ -213,7 +199,6 @@ def delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         return _error_as_said(
             f"Error deleting file '{path}': rm: cannot remove '{path}': {error.strerror}"
         )
-    turn.live.note_file_change()
     return _answer(f"Deleted {path}", path=path)
 
 
@@ -257,7 +242,7 @@ def _find_files(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bo
         return root == "/" and is_directory and inner in _NOT_WALKED
 
     found: list[str] = []
-    for inner, info in files_below(files, root, skip=skip, links=True):
+    for inner, info in files_below(files, root.rstrip("/"), skip):
         whole = f"{root.rstrip('/')}/{inner}"
         if fits(inner) and (info.kind == "file" or _leads_to_file(turn, root, whole)):
             if len(found) == MAX_GLOB_MATCHES:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from agentworld_sim.engines.shell.commands.diff_cmp import Sides, split_lines, unified_format
 from agentworld_sim.engines.shell.line_differences import Change, edit_script
 from agentworld_sim.engines.shell.toolkits import _filesystem_listing as listing
-from agentworld_sim.engines.shell.toolkits._answers import error_answer
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, suffix_of
 from agentworld_sim.engines.shell.toolkits._filesystem_listing import (
     PathRefused,
     allowed_directories,
@@ -113,8 +113,7 @@ def _media(turn: ShellTurn, path: str) -> dict[str, Any]:
     """`read_media_file`: a content block."""
     real = resolve_path(turn, path)
     data = base64.b64encode(_content(turn, real)).decode()
-    stem, dot, suffix = real.rpartition("/")[2].rpartition(".")
-    kind = _TYPES.get(suffix.lower(), "") if stem and dot else ""
+    kind = _TYPES.get(suffix_of(real)[1:], "")
     if kind:
         return {"type": kind.partition("/")[0], "data": data, "mimeType": kind}
     uri = "file://" + quote(real, safe="/!$&'()*+,;=:@~")
@@ -172,7 +171,6 @@ def create_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
             files.mkdir(path, parents=True)
         except OSError as error:
             raise node_error(error, "mkdir", path) from None
-        turn.live.note_file_change()
     return f"Successfully created directory {arguments['path']}"
 
 
@@ -200,7 +198,6 @@ def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
         files.rename(source, target)
     except OSError as error:
         raise node_error(error, "rename", source, target) from None
-    turn.live.note_file_change()
     return f"Successfully moved {arguments['source']} to {arguments['destination']}"
 
 
@@ -214,7 +211,6 @@ def _put(turn: ShellTurn, path: str, text: str) -> None:
         files.write(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise node_error(error, "open", path) from None
-    turn.live.note_file_change()
 
 
 def _apply_edits(text: str, edits: Sequence[Mapping[str, str]]) -> str:

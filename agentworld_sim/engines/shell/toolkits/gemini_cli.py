@@ -20,14 +20,11 @@ from typing import Any
 
 from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.toolkits import _gemini_search as searching
-from agentworld_sim.engines.shell.toolkits._answers import (
-    error_answer,
-    text_answer,
-)
+from agentworld_sim.engines.shell.toolkits import _answers, _gemini_search as searching
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, suffix_of, text_answer
 from agentworld_sim.engines.shell.toolkits._gemini_search import is_outside, workspace
 from agentworld_sim.engines.shell.turn import ShellTurn
-from agentworld_sim.types.files import normal_path, parent_of
+from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
 LINES = 2000
@@ -45,7 +42,6 @@ _BINARY = frozenset(_BINARY_NAMES.split())
 
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    """`read_file`."""
     name = "absolute_path" if "absolute_path" in arguments else "file_path"
     path, offset, limit = arguments[name], arguments.get("offset"), arguments.get("limit")
     refusal = _read_refusal(turn, path, name, offset, limit)
@@ -90,7 +86,7 @@ def _content(
     turn: ShellTurn, path: str, data: bytes, offset: float | None, limit: float | None
 ) -> Observation:
     inner = path[len(workspace(turn).rstrip("/")) + 1 :]
-    suffix = "." + path.rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
+    suffix = suffix_of(path)
     kind = mimetypes.guess_type("file" + suffix)[0] or ""
     if suffix == ".svg":
         if len(data) > MAX_SVG_BYTES:
@@ -133,7 +129,6 @@ Action: To read more of the file, you can use the 'offset' and 'limit' parameter
 
 
 def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    """`write_file`."""
     path = str(arguments["file_path"])
     if not path:
         return error_answer('Missing or empty "file_path"')
@@ -144,11 +139,9 @@ def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     if exists and files.stat(path).kind == "directory":
         return error_answer(f"Path is a directory, not a file: {path}")
     try:
-        files.mkdir(parent_of(path), parents=True)
-        files.write(path, arguments["content"].encode("utf-8", "surrogateescape"))
+        _put(turn, path, arguments["content"])
     except OSError as error:
         return error_answer(f"Error writing to file '{path}': {error.strerror}")
-    turn.live.note_file_change()
     if exists:
         return text_answer(f"Successfully overwrote file: {path}.")
     return text_answer(f"Successfully created and wrote to new file: {path}.")
@@ -170,7 +163,7 @@ def replace(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     if isinstance(text, Observation):
         return text
     count = text.count(old) if text is not None and old else 0
-    problem = _problem(path, text, old, new, count)
+    problem = _problem(path, text, old, count)
     if not problem and text is not None and count != expected:
         word = "occurrence" if expected == 1 else "occurrences"
         problem = (
@@ -195,7 +188,7 @@ def edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     if text is not None and not new and old and not old.endswith("\n") and old + "\n" in text:
         old += "\n"
     count = text.count(old) if text is not None and old else 0
-    problem = _problem(path, text, old, new, count)
+    problem = _problem(path, text, old, count)
     if not problem and count > 1 and not arguments.get("replace_all"):
         problem = (
             f"Failed to edit. Found {count} occurrences for old_string in {path} but replace_all was"
@@ -228,7 +221,7 @@ def _before(turn: ShellTurn, path: str) -> str | Observation | None:
     return files.read(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
-def _problem(path: str, text: str | None, old: str, new: str, count: int) -> str:
+def _problem(path: str, text: str | None, old: str, count: int) -> str:
     if text is None:
         return f"File not found: {path}" if old else ""
     if not old:
@@ -249,9 +242,7 @@ def _identical(path: str, text: str | None, old: str, new: str) -> str:
 
 
 def _put(turn: ShellTurn, path: str, text: str) -> None:
-    turn.live.files.mkdir(parent_of(path), parents=True)
-    turn.live.files.write(path, text.encode("utf-8", "surrogateescape"))
-    turn.live.note_file_change()
+    _answers.write_file(turn, path, text.encode("utf-8", "surrogateescape"))
 
 
 def _snippet(before: str | None, after: str) -> list[str]:

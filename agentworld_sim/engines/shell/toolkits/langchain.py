@@ -18,14 +18,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agentworld_sim.engines.shell.live_files import LiveFiles
-from agentworld_sim.engines.shell.toolkits._answers import (
-    error_answer,
-    text_answer,
-)
-from agentworld_sim.engines.shell.toolkits._langchain_session import (
-    in_session,
-    without_details,
-)
+from agentworld_sim.engines.shell.programs import DATA
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, failure_text, text_answer
+from agentworld_sim.engines.shell.toolkits._langchain_session import in_session, without_details
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.turns import Observation
@@ -38,8 +33,7 @@ def terminal(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return text_answer(in_dash_words(run.stdout, script))
 
 
-def terminal_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return text_answer(f"{error}\n")
+terminal_failing = failure_text("{error}\n")
 
 
 def session_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
@@ -47,9 +41,8 @@ def session_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Obse
     return error_answer(f"{lines}\n\nExit code: 1")
 
 
-def file_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    # These tools never mark an error as one.
-    return text_answer(error)
+# These tools never mark an error as one.
+file_failing = failure_text("{error}")
 
 
 shell = without_details
@@ -102,7 +95,6 @@ def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     _make_parents(files, path)
     change = files.append if arguments.get("append") else files.write
     change(path.real, arguments["text"].encode())
-    turn.live.note_file_change()
     return f"File written successfully to {path.given}."
 
 
@@ -142,7 +134,6 @@ def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     else:
         files.write(real, files.read(source.real), mode=info.mode)
         files.set_mtime(real, info.mtime_us)
-    turn.live.note_file_change()
     return f"File copied successfully from {source.given} to {target.given}."
 
 
@@ -173,7 +164,6 @@ def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
         return f"Error: no such file or directory {source.given}"
     if source.real != target.real or files.stat(source.real).kind != "directory":
         _move(files, source, target)
-    turn.live.note_file_change()
     return f"File moved successfully from {source.given} to {target.given}."
 
 
@@ -199,7 +189,6 @@ def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     if files.lstat(path.real).kind == "directory":
         raise _error(errno.EISDIR, path.shown)
     files.remove(path.real)
-    turn.live.note_file_change()
     return f"File deleted successfully: {path.given}."
 
 
@@ -235,23 +224,9 @@ _SHELL = "/bin/sh"
 _SAID = re.compile(r"(?m)^bash: (?:-c: )?line (\d+): (.*)$(?:\n(?=bash: -c: line \d+: `))?")
 _ECHOED = re.compile(r"(?m)^bash: -c: line \d+: `.*(?:\n|$)")
 
-_TEXTS: tuple[tuple[str, str], ...] = (
-    (r"(\S+): command not found", r"\1: not found"),
-    (
-        r"cd: (.+): (?:No such file or directory|Not a directory|Permission denied)",
-        r"cd: can't cd to \1",
-    ),
-    (r"(\S+): unbound variable", r"\1: parameter not set"),
-    (r"(\S+): readonly variable", r"\1: is read only"),
-    (r"((?:test|\[): )(.+): integer expression expected", r"\1Illegal number: \2"),
-    (r"local: can only be used in a function", "local: not in a function"),
-    (r"printf: (.+): invalid number", r"printf: \1: expected numeric value"),
-    (r"exit: (.+): numeric argument required", r"exit: Illegal number: \1"),
-    (r"kill: (.+): no such job", r"kill: No such job: \1"),
-    (r"export: `([^=]+).*': not a valid identifier", r"export: \1: bad variable name"),
-    (r"(.+): division by 0 .*", r'arithmetic expression: division by zero: "\1"'),
-    (r"(\S+): Is a directory", r"\1: Permission denied"),
-)
+_TEXTS = [
+    line.split(" => ") for line in (DATA / "dash_texts.txt").read_text("utf-8").splitlines()[1:]
+]
 
 
 def in_dash_words(text: str, script: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.live_shell import ShellRun
-from agentworld_sim.engines.shell.toolkits._answers import text_answer
+from agentworld_sim.engines.shell.toolkits._answers import failure_text, text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -46,12 +46,10 @@ def bash_c(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return text_answer(run.stdout + run.stderr)
 
 
-def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return text_answer(f"{error}\n")
+failing = failure_text("{error}\n")
 
 
-def screen_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return text_answer(error)
+screen_failing = failure_text("{error}")
 
 
 def _observation(run: ShellRun) -> Observation:

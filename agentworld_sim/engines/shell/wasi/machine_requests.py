@@ -1,4 +1,5 @@
-"""What a program asks the machine beyond WASI: to run another program, to change modes and owners, to copy a descriptor.
+"""What a program asks the machine beyond WASI: to run another program, to change modes and owners, to copy a descriptor,
+to ask a host of the world's internet.
 
 A program opens `/dev/.machine`, writes one line of JSON, perhaps followed by bytes, and reads one line of JSON, perhaps
 followed by bytes. `{"do": NAME, …}` says what is asked; an answer of `{"errno": NUMBER}` is a failure, with Linux's
@@ -13,12 +14,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell._command import CommandCall
-from agentworld_sim.engines.shell.commands import PROGRAMS
+from agentworld_sim.engines.shell.commands import programs
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.live_files import quote_word
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
 
-Request = Callable[[WasiKernel, Mapping[str, Any], bytes], tuple[Mapping[str, Any], bytes]]
+Fields = Mapping[str, Any]
+Reply = tuple[Fields, bytes]
+
+Request = Callable[[WasiKernel, Fields, bytes], Reply]
 """Answers one kind of request: from its line and its bytes to those of the answer. Raises `OSError` for what fails."""
 
 DEEPEST = 8
@@ -36,6 +40,8 @@ class Requests:
             "chmod": self._chmod,
             "chown": self._chown,
             "dup": self._dup,
+            "resolve": self._resolve,
+            "http": self._http,
             **more,
         }
 
@@ -52,9 +58,7 @@ class Requests:
             answer, rest = {"errno": errno.EINVAL}, b""
         return json.dumps(answer).encode() + b"\n" + rest
 
-    def _spawn(
-        self, kernel: WasiKernel, fields: Mapping[str, Any], stdin: bytes
-    ) -> tuple[Mapping[str, Any], bytes]:
+    def _spawn(self, kernel: WasiKernel, fields: Fields, stdin: bytes) -> Reply:
         """Runs `argv` in `cwd` with exactly `env` and `stdin`, and waits for its end.
 
         The answer has `exit` and the sizes `out` and `err` of the outputs that follow. With `merge`, both are one.
@@ -63,12 +67,12 @@ class Requests:
             raise OSError(errno.EAGAIN, "")
         kernel.give_back()
         name = fields["argv"][0].removeprefix("/usr/bin/")
-        run = self._start if name in PROGRAMS else self._run_beside
+        run = self._start if name in programs() else self._run_beside
         code, out, err = run(name, fields, stdin.decode("utf-8", "surrogateescape"))
         kernel.files.forget(kernel.open_nodes())
         return {"exit": code, "out": len(out), "err": len(err)}, out + err
 
-    def _start(self, name: str, fields: Mapping[str, Any], stdin: str) -> tuple[int, bytes, bytes]:
+    def _start(self, name: str, fields: Fields, stdin: str) -> tuple[int, bytes, bytes]:
         """Runs a program of the extra; its exit code and outputs."""
         result = self._call.native(
             fields["argv"][1:], stdin, program=name, cwd=fields["cwd"], env=fields["env"]
@@ -83,9 +87,7 @@ class Requests:
         )
         return result.exit_code, out, b"" if merge else err
 
-    def _run_beside(
-        self, _: str, fields: Mapping[str, Any], stdin: str
-    ) -> tuple[int, bytes, bytes]:
+    def _run_beside(self, _: str, fields: Fields, stdin: str) -> tuple[int, bytes, bytes]:
         """Runs any other command in an interpreter of the shell, with its outputs in files, which hold any bytes."""
         places = [f"/dev/.spawn-{self._call.depth}-{name}" for name in ("out", "err")]
         env = [f"{name}={value}" for name, value in fields["env"].items()]
@@ -96,16 +98,12 @@ class Requests:
         out, err = map(self._call.files.take_device, places)
         return code, out, err
 
-    def _chmod(
-        self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
-    ) -> tuple[Mapping[str, Any], bytes]:
+    def _chmod(self, kernel: WasiKernel, fields: Fields, _: bytes) -> Reply:
         """Gives the file at `path` the permission bits `mode`."""
         kernel.files.set_mode(kernel.files.find(fields["path"]), fields["mode"] & 0o7777)
         return {}, b""
 
-    def _chown(
-        self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
-    ) -> tuple[Mapping[str, Any], bytes]:
+    def _chown(self, kernel: WasiKernel, fields: Fields, _: bytes) -> Reply:
         """Gives the file at `path` to `uid` and `gid`; -1 leaves one as it is. With `follow` false, a link itself."""
         node = kernel.files.find(fields["path"], follow=fields.get("follow", True))
         users, groups = user_names(self._call), group_names(self._call)
@@ -114,8 +112,40 @@ class Requests:
         kernel.files.set_owner(node, owner, group)
         return {}, b""
 
-    def _dup(
-        self, kernel: WasiKernel, fields: Mapping[str, Any], _: bytes
-    ) -> tuple[Mapping[str, Any], bytes]:
+    def _dup(self, kernel: WasiKernel, fields: Fields, _: bytes) -> Reply:
         """A copy of the descriptor `fd`, as `to` or, without it, as the lowest free one; the answer has it as `fd`."""
         return {"fd": kernel.duplicate(fields["fd"], fields.get("to"))}, b""
+
+    def _resolve(self, _kernel: WasiKernel, fields: Fields, _: bytes) -> Reply:
+        """The `address` of `host`. EAGAIN on a machine without internet, ENOENT where no host has that name."""
+        if self._call.network is None:
+            raise OSError(errno.EAGAIN, "")
+        # Imported late, as below: most programs ask for nothing.
+        from agentworld_sim.engines.shell.commands._http_client import place_of
+
+        if not self._call.network.has_host(fields["host"]):
+            raise OSError(errno.ENOENT, "")
+        return {"address": place_of(f"http://{fields['host']}/")[1]}, b""
+
+    def _http(self, kernel: WasiKernel, fields: Fields, data: bytes) -> Reply:
+        """What `host` sends when it is sent `data`."""
+        from agentworld_sim.engines.shell.commands._http_client import head_text
+        from agentworld_sim.engines.web.requests import WebRequest, WebResponse, normal_url
+
+        head, _, body = data.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        pairs = (line.partition(":")[::2] for line in lines)
+        headers = {name.lower(): value.strip() for name, value in pairs}
+        method, _, target = first.removesuffix(" HTTP/1.1").removesuffix(" HTTP/1.0").partition(" ")
+        response: WebResponse | None = WebResponse(411, headers=())
+        if not target.startswith("/"):
+            response = WebResponse(400, headers=())
+        elif "transfer-encoding" not in headers:
+            kernel.settle_clock()
+            url = normal_url(f"http://{headers.get('host', fields['host'])}{target}")
+            request = WebRequest(url, method, tuple(headers.items()), body)
+            response = self._call.network and self._call.network.answer(request)
+        if response is None:
+            return {}, b""
+        told = head_text(response).removesuffix("\r\n") + "connection: close\r\n\r\n"
+        return {}, told.encode() + response.body * (method != "HEAD")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
 
+from agentworld_sim.engines.shell.wasi.archives import read_archive
 from agentworld_sim.errors import UsageError
 from agentworld_sim.store.home import cache_home
 
@@ -49,15 +49,14 @@ def read_layer(packages: tuple[str, ...], pins: tuple[str, ...]) -> dict[str, by
         UsageError: it is not there, or is damaged and has been removed.
     """
     path = layer_path(packages, pins)
-    try:
-        with ZipFile(path) as archive:
-            return {place: archive.read(place) for place in archive.namelist()}
-    except (OSError, BadZipFile) as error:
+    layer = read_archive(path)
+    if layer is None:
         path.unlink(missing_ok=True)
         raise UsageError(
-            f"the machine's packages in {path.parent} cannot be read ({error}). Make or open the world again: they"
-            " are built from their wheels."
-        ) from None
+            f"the machine's packages in {path.parent} cannot be read. Make or open the world again: they are built"
+            " from their wheels."
+        )
+    return layer
 
 
 def package_files(packages: tuple[str, ...], pins: tuple[str, ...]) -> dict[str, bytes]:

@@ -6,13 +6,11 @@ it. The scenario of a world names every wheel by its hash, so the same scenario 
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from agentworld_sim.engines.shell.wasi.archives import read_archive, write_archive
 from agentworld_sim.engines.shell.wasi.package_files import PACKAGES_AT, PYTHON, layer_path
 from agentworld_sim.engines.shell.wasi.python.python_program import run_alone
 from agentworld_sim.engines.shell.wasi.wheels import Wheel, needed_wheels, wheels_in
@@ -60,7 +58,7 @@ def pinned_packages(
         _build(packages, pins, None)
         return packages, pins
     there = wheels_in(folder or user_wheels())
-    installed = needed_wheels([*packages, "pip"], there)
+    installed = needed_wheels([*packages, "pip"], there, folder)
     offered = there if folder else installed
     found = tuple(f"{one.name}=={one.version}" for one in installed), tuple(o.pin for o in offered)
     _build(*found, offered)
@@ -74,60 +72,36 @@ def _build(
     path = layer_path(packages, pins)
     if path in _whole and path.exists():
         return
-    try:
-        with ZipFile(path) as archive:
-            whole = archive.testzip() is None
-    except (OSError, BadZipFile):
-        whole = False
-    if not whole:
-        _write(path, _layer(packages, _pinned_wheels(pins) if wheels is None else wheels))
+    if read_archive(path) is None:
+        wheels = _pinned_wheels(pins) if wheels is None else wheels
+        files: dict[str, bytes] = {}
+        for wheel in wheels:
+            if f"{wheel.name}=={wheel.version}" in packages:
+                files |= installed_files(wheel)
+        files |= compiled_sources(files)
+        files |= {f"wheels/{wheel.path.name}": wheel.data for wheel in wheels}
+        try:
+            write_archive(path, dict(sorted(files.items())))
+        except OSError as error:
+            raise UsageError(
+                f"the packages cannot be kept in {path.parent}: {error}. Name a folder that can be written:"
+                " AGENTWORLD_HOME."
+            ) from error
     _whole.add(path)
-
-
-def _write(path: Path, files: Mapping[str, bytes]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(".building", path.stem, path.parent)
-        with os.fdopen(handle, "wb") as file, ZipFile(file, "w") as archive:
-            for place, content in files.items():
-                archive.writestr(ZipInfo(place), content)
-        # Whole or not at all: other processes build the same file.
-        os.replace(beside, path)
-    except OSError as error:
-        raise UsageError(
-            f"the packages cannot be kept in {path.parent}: {error}. Name a folder that can be written:"
-            " AGENTWORLD_HOME."
-        ) from error
 
 
 def _pinned_wheels(pins: Sequence[str]) -> list[Wheel]:
     """The user's wheels with these names and contents."""
-    found = {one.path.name: one for one in wheels_in(user_wheels())}
-    names = [pin.partition("#")[0] for pin in pins]
-    if missing := [Wheel.at(Path(name)) for name in names if name not in found]:
+    names = {pin: pin.partition("#")[0] for pin in pins}
+    there = [one for one in wheels_in(user_wheels()) if one.path.name in names.values()]
+    found = {one.pin: one for one in there}
+    if missing := [Wheel.at(Path(name)) for pin, name in names.items() if pin not in found]:
         raise UsageError(
-            "wheels of the machine's packages are not on this host. Get them with: agentworld machine packages add"
+            "wheels of the machine's packages are not on this host, or have another content than the scenario names."
+            f" Remove such from {user_wheels()}, and get them with: agentworld machine packages add"
             f" {' '.join(f'{one.name}=={one.version}' for one in missing)}"
         )
-    for name, pin in zip(names, pins, strict=True):
-        if found[name].pin != pin:
-            raise UsageError(
-                f"{found[name].path} has another content than the wheel that the scenario names. Remove it, and get"
-                " that one."
-            )
-    return [found[name] for name in names]
-
-
-def _layer(packages: Sequence[str], wheels: Sequence[Wheel]) -> dict[str, bytes]:
-    """All files of a layer by their place in it: below `packages/`, `wheels/` and `bin/`."""
-    files: dict[str, bytes] = {}
-    for wheel in wheels:
-        if f"{wheel.name}=={wheel.version}" in packages:
-            files |= installed_files(wheel)
-    sources = {name: data for name, data in files.items() if name.startswith("packages/")}
-    files |= compiled_sources(sources)
-    files |= {f"wheels/{wheel.path.name}": wheel.data for wheel in wheels}
-    return dict(sorted(files.items()))
+    return [found[pin] for pin in pins]
 
 
 def installed_files(wheel: Wheel) -> dict[str, bytes]:
@@ -136,11 +110,10 @@ def installed_files(wheel: Wheel) -> dict[str, bytes]:
     data_folder = f"{info.removesuffix('.dist-info')}.data/"
     files: dict[str, bytes] = {}
     for name, data in wheel.files.items():
+        scheme, _, rest = name.removeprefix(data_folder).partition("/")
         if not name.startswith(data_folder):
             files[f"packages/{name}"] = data
-            continue
-        scheme, _, rest = name.removeprefix(data_folder).partition("/")
-        if scheme in ("purelib", "platlib"):
+        elif scheme in ("purelib", "platlib"):
             files[f"packages/{rest}"] = data
         elif scheme == "scripts":
             files[f"bin/{rest}"] = re.sub(rb"\A#!pythonw?", b"#!/usr/bin/python3", data)
@@ -161,7 +134,9 @@ def compiled_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     They are never compared with their sources, because neither can change.
     """
     options = ["--invalidation-mode", "unchecked-hash", "-q", "-s", "/packages", "-p", PACKAGES_AT]
-    modules = {f"/{name}": data for name, data in sources.items() if name.endswith(".py")}
+    modules = {
+        f"/{name}": data for name, data in sources.items() if re.match("packages/.*[.]py$", name)
+    }
     done, files = run_alone(["-m", "compileall", *options, "/packages"], files=modules)
     # Some packages hold templates that are no Python: 1.
     if done.exit_code not in (0, 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
@@ -20,6 +19,7 @@ MEMORY_BYTES = 512 << 20
 """Of one run. A program that asks for more is told that there is none."""
 
 _CRASH = (b"Segmentation fault\n", 139)
+_KILLED = (b"Killed\n", 137)
 _TRAPS = {
     "call stack exhausted": _CRASH,
     "out of bounds": _CRASH,
@@ -42,16 +42,13 @@ def run_process(
 ) -> CommandResult:
     """Runs a program on the world's files and waits for its end.
 
-    Args:
-        module: The program.
-        call: The shell's command. Standard input, directory, clock and chance are its.
-        argv: All words, the program's own name first.
-        env: The environment, instead of the call's.
-        requests: What this program may ask the machine beside what all may, by name.
-        memory: What is written into its memory before it starts, beside the module's patches, by address.
+    Standard input, directory, clock and chance are those of the call, and so is the environment without another one.
+    `argv` begins with the program's own name. `requests` are what this program may ask the machine beside what all
+    may; `memory` is written into its memory before it starts, beside the module's patches, by address.
 
     Raises:
-        Endless: the turn's time is over, or it was cancelled.
+        Endless: it was cancelled, or the turn's time is over and somebody waits who has a time limit of his own. Without
+            one the program is killed, and the script goes on.
         EngineFailure: the module is not whole, or ended in a way that no program of its kind does.
     """
     streams = call.streams or _HeldStreams(call)
@@ -73,22 +70,25 @@ def run_process(
                 engine.stop()
 
         # The files are slow inside a callback of the shell, and fast on another thread.
-        call_deep(lambda: _run(patches, engine, kernel), watch=watch)
+        call_deep(lambda: _run(patches, engine, kernel, call), watch=watch)
     code = kernel.exit_code
     if isinstance(streams, _HeldStreams):
         return streams.result(code)
     return CommandResult(exit_code=code)
 
 
-def _run(patches: Mapping[int, bytes], engine: Engine, kernel: WasiKernel) -> None:
+def _run(
+    patches: Mapping[int, bytes], engine: Engine, kernel: WasiKernel, call: CommandCall
+) -> None:
     imports = kernel.imports()
     try:
         stopped = engine.run(imports, MEMORY_BYTES, patches, kernel.memory)
-        if stopped is not None and "interrupt" in stopped:
-            # Its time is over: a real machine would still be running it.
-            raise Endless
         if stopped is not None:
             signal = next((one for words, one in _TRAPS.items() if words in stopped), None)
+            if "interrupt" in stopped:
+                if call.clock.deadline_us is not None or call.seconds_left() <= 0:
+                    raise Endless
+                signal = _KILLED
             if signal is None:
                 raise EngineFailure(f"{kernel.argv[0]} stopped where no program does: {stopped}")
             said, kernel.exit_code = signal
@@ -96,9 +96,15 @@ def _run(patches: Mapping[int, bytes], engine: Engine, kernel: WasiKernel) -> No
     except ProgramEnded:
         pass
     finally:
-        # Nobody may read its last output any more.
-        with suppress(BrokenPipeError):
+        try:
             kernel.give_back()
+        except BrokenPipeError:
+            # Nobody reads its last output any more.
+            pass
+        except OSError as error:
+            kernel.exit_code = 1
+            said = f"{kernel.argv[0]}: write error: {error.strerror}\n"
+            kernel.streams.write(2, said.encode())
 
 
 class _HeldStreams:

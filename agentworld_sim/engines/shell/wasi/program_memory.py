@@ -44,6 +44,9 @@ class ProgramMemory:
     def text(self, at: int, size: int) -> str:
         return self.get(at, size).decode("utf-8", "surrogateescape")
 
+    def gather(self, vectors: int, count: int) -> bytes:
+        return b"".join(self.get(at, size) for at, size in self.pieces(vectors, count))
+
     def pieces(self, vectors: int, count: int) -> list[tuple[int, int]]:
         """The addresses and sizes of a list of buffers."""
         return list(struct.iter_unpack("<II", self.get(vectors, 8 * count)))

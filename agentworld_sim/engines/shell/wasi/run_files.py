@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agentworld_sim.engines.shell.live_files import MAX_LINKS, FileStat, LiveFiles, directory_place
@@ -66,6 +67,9 @@ class RunFiles:
         self._devices = devices
         self.root = Node(DIRECTORY, None, "")
         self._stale: dict[Node, None] = {}
+        self._changed_us: dict[str, int] = {}
+        """When folders got or lost entries in this run, by path: the world's own file system does not note it, and
+        Python takes a folder with the same time for the same."""
 
     def find(self, path: str, *, follow: bool = True) -> Node:
         """The file at an absolute path.
@@ -73,10 +77,14 @@ class RunFiles:
         Raises:
             OSError: there is none, or a part of the path is no folder.
         """
-        node, parent, name = self._walk(path, follow=follow)
+        if path.startswith("/dev/fd/"):
+            # A pipe of `<(…)`, which the running interpreter alone has.
+            pipe = Node(FILE, None, path)
+            pipe.data = self._live.read(path)
+            return pipe
+        node, _, _ = self._walk(path, follow=follow)
         if node is None:
             raise _error(errno.ENOENT, path)
-        del parent, name
         return node
 
     def place(self, path: str) -> tuple[Node | None, Node, str]:
@@ -155,6 +163,8 @@ class RunFiles:
                 node.status = self._live.lstat(node.path)
             else:
                 node.status = self._live.status_of(node.path, node.info)
+            if node.kind == DIRECTORY and node.path in self._changed_us:
+                node.status = replace(node.status, mtime_us=self._changed_us[node.path])
         return node.status
 
     def size(self, node: Node) -> int:
@@ -167,7 +177,6 @@ class RunFiles:
     # What files hold
 
     def read(self, node: Node) -> bytes | bytearray:
-        """What a file holds."""
         if node.data is None:
             node.data = self._live.read(node.path)
         return node.data
@@ -262,7 +271,7 @@ class RunFiles:
         self._live.rename(node.path, _join(parent, name))
         if node.parent is not None:
             self.list(node.parent).pop(node.name, None)
-            node.parent.status = None
+            self._note_change(node.parent)
         node.parent, node.name = parent, name
         self._put(node)
 
@@ -300,7 +309,7 @@ class RunFiles:
         prefix = node.parent.path.rstrip("/")
         in_order = sorted(entries, key=lambda name: directory_place(f"{prefix}/{name}"))
         node.parent.entries = {name: entries[name] for name in in_order}
-        node.parent.status = None
+        self._note_change(node.parent)
 
     def _take_out(self, node: Node) -> None:
         if node.stale:
@@ -308,8 +317,12 @@ class RunFiles:
             del self._stale[node]
         if node.parent is not None:
             self.list(node.parent).pop(node.name, None)
-            node.parent.status = None
+            self._note_change(node.parent)
         node.parent, node.status, node.info = None, None, None
+
+    def _note_change(self, folder: Node) -> None:
+        path, folder.status = folder.path, None
+        self._changed_us[path] = 1 + max(self._live.clock.now_us(), self._changed_us.get(path, 0))
 
 
 def _join(parent: Node, name: str) -> str:

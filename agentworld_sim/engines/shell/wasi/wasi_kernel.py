@@ -16,6 +16,7 @@ from random import Random
 from agentworld_sim.engines.shell._command import Streams
 from agentworld_sim.engines.shell.file_times import TurnClock
 from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
+from agentworld_sim.engines.shell.programs import DATA
 from agentworld_sim.engines.shell.wasi.error_codes import in_linux_terms
 from agentworld_sim.engines.shell.wasi.program_memory import ProgramMemory, c_strings
 from agentworld_sim.engines.shell.wasi.run_files import (
@@ -55,6 +56,10 @@ _STREAMS = {
     for number, device in enumerate(("stdin", "stdout", "stderr"))
     for name in (f"/proc/self/fd/{number}", f"/dev/fd/{number}", f"/dev/{device}")
 }
+
+
+_MUCH = 1 << 20
+"""Bytes of one write that go to the world at once."""
 
 
 class ProgramEnded(BaseException):
@@ -212,7 +217,6 @@ class WasiKernel:
         del self._open[number]
 
     def open_nodes(self) -> list[Node]:
-        """The files that are open."""
         return [one.node for one in self._open.values() if not isinstance(one, int)]
 
     def fd_advise(self, number: int, _offset: int, _size: int, _advice: int) -> None:
@@ -307,9 +311,7 @@ class WasiKernel:
         return self.random.randbytes(size) if node.name.endswith("random") else b""
 
     def fd_write(self, number: int, vectors: int, count: int, size_at: int) -> None:
-        data = b"".join(
-            self.memory.get(at, size) for at, size in self.memory.pieces(vectors, count)
-        )
+        data = self.memory.gather(vectors, count)
         found = self._descriptor(number)
         if isinstance(found, int):
             self.streams.write(found or 1, in_linux_terms(data))
@@ -321,9 +323,7 @@ class WasiKernel:
         self.memory.put_u32(size_at, len(data))
 
     def fd_pwrite(self, number: int, vectors: int, count: int, offset: int, size_at: int) -> None:
-        data = b"".join(
-            self.memory.get(at, size) for at, size in self.memory.pieces(vectors, count)
-        )
+        data = self.memory.gather(vectors, count)
         self._write_at(self._data(number), offset, data)
         self.memory.put_u32(size_at, len(data))
 
@@ -337,7 +337,8 @@ class WasiKernel:
             if offset > len(held):
                 held.extend(bytes(offset - len(held)))
             held[offset : offset + len(data)] = data
-            if self.live.conditions.free_bytes is not None:
+            # Of a file that is never closed, a program would not learn that the disk is full.
+            if self.live.conditions.free_bytes is not None or len(data) >= _MUCH:
                 self.files.flush(node)
         elif node.name == "full":
             raise _failure(errno.ENOSPC)
@@ -539,17 +540,7 @@ class WasiKernel:
         self.memory.put_u32(size_at, len(data))
 
 
-CALLS = tuple(
-    (
-        "args_get args_sizes_get clock_res_get clock_time_get environ_get environ_sizes_get fd_advise fd_allocate"
-        " fd_close fd_datasync fd_fdstat_get fd_fdstat_set_flags fd_fdstat_set_rights fd_filestat_get"
-        " fd_filestat_set_size fd_filestat_set_times fd_pread fd_prestat_dir_name fd_prestat_get fd_pwrite fd_read"
-        " fd_readdir fd_renumber fd_seek fd_sync fd_tell fd_write path_create_directory path_filestat_get"
-        " path_filestat_set_times path_link path_open path_readlink path_remove_directory path_rename path_symlink"
-        " path_unlink_file poll_oneoff proc_exit proc_raise random_get sched_yield sock_accept sock_recv sock_send"
-        " sock_shutdown"
-    ).split()
-)
+CALLS = tuple((DATA / "wasi_calls.txt").read_text("utf-8").split())
 """All calls that there are."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import hashlib
 import os
 import platform
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import wasmtime
+from filelock import FileLock
 from wasmtime import _ffi as _bindings
 
 from agentworld_sim.engines.shell.wasi.error_codes import code_of
@@ -99,13 +99,7 @@ class Engine:
         patches: Mapping[int, bytes],
         program: ProgramMemory,
     ) -> str | None:
-        """Runs the module's program to its end.
-
-        Args:
-            imports: What answers its calls.
-            memory_bytes: What it may take.
-            patches: What is written into its memory before it starts, by address.
-            program: Becomes the program's memory.
+        """Runs the module's program to its end, with `patches` written into its memory before, by address.
 
         Returns:
             How it ended, if it did not return: the machine's own words, for example that it was interrupted.
@@ -142,7 +136,7 @@ class Engine:
 
 
 class WasmModule:
-    """A module that comes with a package of the index."""
+    """A program that comes with a package: a module of WASI preview 1 that gives `memory` and `_start`."""
 
     def __init__(
         self,
@@ -153,14 +147,8 @@ class WasmModule:
         edits: Mapping[int, bytes] = {},
         patches: Mapping[int, bytes] = {},
     ) -> None:
-        """
-        Args:
-            name: What messages call it.
-            find: Where its file is.
-            sha256: Of the file, as hexadecimal digits.
-            edits: What is written over the file's bytes before they are compiled, by offset.
-            patches: What is written into a program's memory before it starts, by address.
-        """
+        """`edits` are written over the bytes of the file before it is compiled, by offset; `patches` into a program's
+        memory before it starts, by address."""
         self.name = name
         self._find = find
         self._sha256 = sha256
@@ -208,8 +196,7 @@ class WasmModule:
             if not anew and _is_whole(path):
                 return path
             folder.mkdir(parents=True, exist_ok=True)
-            with (folder / f"{path.stem}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with FileLock(folder / f"{path.stem}.lock"):
                 if anew or not _is_whole(path):
                     self._write(path)
         except OSError as error:
@@ -246,7 +233,7 @@ class WasmModule:
             raise
 
 
-_AGAIN = "Install it again: pip install --force-reinstall 'agentworld-sim[machine]'."
+_AGAIN = "Install its package again; for one of ours: pip install --force-reinstall 'agentworld-sim[machine]'."
 
 
 def _config() -> wasmtime.Config:

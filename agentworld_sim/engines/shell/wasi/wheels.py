@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from configparser import ConfigParser, Error as ConfigParserError
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import PathDistribution
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, Path as ZipPath, ZipFile
 
 from packaging.metadata import InvalidMetadata, Metadata
 from packaging.requirements import InvalidRequirement, Requirement
@@ -152,53 +152,46 @@ class Wheel:
     @cached_property
     def console_scripts(self) -> Mapping[str, str]:
         """Where its programs begin, `MODULE:FUNCTION` by name."""
-        name = f"{self.info}/entry_points.txt"
-        parser = ConfigParser(delimiters="=", interpolation=None)
-        parser.optionxform = str  # type: ignore[method-assign,assignment]
-        try:
-            parser.read_string(self._read(name).decode() if name in self._names else "")
-        except (ConfigParserError, UnicodeDecodeError) as error:
-            raise self._damage(error) from None
-        return parser["console_scripts"] if parser.has_section("console_scripts") else {}
+        described = PathDistribution(ZipPath(self.path, f"{self.info}/"))
+        return {
+            one.name: one.value for one in described.entry_points.select(group="console_scripts")
+        }
 
 
-def wheels_in(*folders: Path) -> list[Wheel]:
-    """The wheels in folders, by file name; of two of one name the first folder's."""
-    found: dict[str, Path] = {}
-    for folder in folders:
-        for path in sorted(folder.glob("*.whl")):
-            found.setdefault(path.name, path)
-    return [Wheel.at(found[name]) for name in sorted(found)]
+def wheels_in(folder: Path) -> list[Wheel]:
+    """The wheels in a folder, by file name."""
+    return [Wheel.at(path) for path in sorted(folder.glob("*.whl"))]
 
 
-def needed_wheels(asked: Sequence[str], wheels: Sequence[Wheel]) -> list[Wheel]:
+def needed_wheels(
+    asked: Sequence[str], wheels: Sequence[Wheel], folder: Path | None = None
+) -> list[Wheel]:
     """The newest of `wheels` that the packages in `asked` need together, by name.
 
     Args:
         asked: Requirements as `pip install` takes them: `pytest`, `requests>=2.32`.
+        folder: Where the wheels are, if not among the user's: a message names it.
 
     Raises:
         UsageError: one is no requirement, has no wheel, or only one that the machine cannot use; or they
             contradict each other.
     """
-    roots: list[Requirement] = []
-    for text in asked:
-        try:
-            roots.append(Requirement(text))
-        except InvalidRequirement as error:
-            raise UsageError(f"machine.packages: {text!r} is no requirement: {error}.") from None
+    try:
+        roots = [Requirement(text) for text in asked]
+    except InvalidRequirement as error:
+        raise UsageError(f"machine.packages: one is no requirement: {error}") from None
     try:
         found = Resolver(_Choice(wheels), BaseReporter()).resolve(roots, max_rounds=1_000)
     except ResolutionImpossible as error:  # pyright: ignore[reportUnknownVariableType]
         causes = cast("Any", error).causes
-        raise _impossible([cause.requirement for cause in causes], wheels) from None
-    return sorted({one.wheel for one in found.mapping.values()}, key=attrgetter("name"))
+        raise _impossible(
+            [(one.requirement, one.parent) for one in causes], wheels, folder
+        ) from None
+    return sorted({wheel for wheel, _ in found.mapping.values()}, key=attrgetter("name"))
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    wheel: Wheel
-    extras: frozenset[str]
+_Candidate = tuple[Wheel, frozenset[str]]
+"""A wheel, and with which extras."""
 
 
 class _Choice(AbstractProvider[Requirement, _Candidate, tuple[str, frozenset[str]]]):
@@ -209,8 +202,9 @@ class _Choice(AbstractProvider[Requirement, _Candidate, tuple[str, frozenset[str
 
     def identify(self, requirement_or_candidate: Any) -> tuple[str, frozenset[str]]:
         one = requirement_or_candidate
-        if isinstance(one, _Candidate):
-            return one.wheel.name, one.extras
+        if isinstance(one, tuple):
+            wheel, extras = cast("_Candidate", one)
+            return wheel.name, extras
         return canonicalize_name(one.name), frozenset(one.extras)
 
     def get_preference(self, identifier: Any, *_: Any, **__: Any) -> Any:
@@ -221,7 +215,7 @@ class _Choice(AbstractProvider[Requirement, _Candidate, tuple[str, frozenset[str
     ) -> list[_Candidate]:
         name, extras = identifier
         asked = list(requirements[identifier])
-        without = {one.wheel for one in incompatibilities[identifier]}
+        without = {wheel for wheel, _ in incompatibilities[identifier]}
         found = [
             wheel
             for wheel in self._wheels
@@ -229,32 +223,38 @@ class _Choice(AbstractProvider[Requirement, _Candidate, tuple[str, frozenset[str
             if all(_meets(wheel, one) for one in asked)
         ]
         found.sort(key=lambda wheel: (not wheel.version.is_prerelease, wheel.version), reverse=True)
-        return [_Candidate(wheel, extras) for wheel in found]
+        return [(wheel, extras) for wheel in found]
 
     def is_satisfied_by(self, requirement: Requirement, candidate: _Candidate) -> bool:
-        return _meets(candidate.wheel, requirement)
+        return _meets(candidate[0], requirement)
 
     def get_dependencies(self, candidate: _Candidate) -> Iterable[Requirement]:
-        wheel = candidate.wheel
-        plain = [Requirement(f"{wheel.name}=={wheel.version}")] if candidate.extras else []
-        return [*plain, *wheel.requires(candidate.extras)]
+        wheel, extras = candidate
+        plain = [Requirement(f"{wheel.name}=={wheel.version}")] if extras else []
+        return [*plain, *wheel.requires(extras)]
 
 
 def _meets(wheel: Wheel, requirement: Requirement) -> bool:
     return requirement.specifier.contains(wheel.version, prereleases=True)
 
 
-def _impossible(asked: Sequence[Requirement], wheels: Sequence[Wheel]) -> UsageError:
-    texts = sorted({str(one).partition(";")[0].strip() for one in asked})
-    name = canonicalize_name(asked[0].name)
+def _impossible(
+    causes: Sequence[tuple[Requirement, _Candidate | None]],
+    wheels: Sequence[Wheel],
+    folder: Path | None,
+) -> UsageError:
+    texts = sorted({str(one).partition(";")[0].strip() for one, _ in causes})
+    name, parent = canonicalize_name(causes[0][0].name), causes[0][1]
+    needed = f" (needed by {parent[0].name} {parent[0].version})" if parent else ""
     there = [wheel for wheel in wheels if wheel.name == name]
     if there and all(wheel.compiled for wheel in there):
-        return UsageError(f"{there[0].path.name} {_MACHINE_CODE}")
+        return UsageError(f"{there[0].path.name}{needed} {_MACHINE_CODE}")
     if len(texts) > 1:
         return UsageError(f"the wheels of {' and '.join(texts)} cannot stand together.")
     versions = ", ".join(str(wheel.version) for wheel in there)
     hint = f" There are: {versions}." if there else nearest(name, {wheel.name for wheel in wheels})
     return UsageError(
-        f"there is no wheel for {texts[0]!r} of Python {PYTHON}.{hint} Get it with:"
-        f" agentworld machine packages add {' '.join(map(repr, texts))}"
+        f"there is no wheel for {texts[0]!r}{needed} of Python {PYTHON}"
+        f"{f' in {folder}' if folder else ''}.{hint} Get it with: agentworld machine packages add {texts[0]!r}"
+        f"{f' --to {folder}' if folder else ''}"
     )

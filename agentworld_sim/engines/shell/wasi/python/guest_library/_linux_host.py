@@ -2,7 +2,7 @@
 
 import errno
 import os
-from _json import encode_basestring_ascii as quote
+from _json import encode_basestring_ascii as quote, make_encoder
 
 _WORDS = {"true": True, "false": False, "null": None}
 _LINUX = dict(
@@ -14,30 +14,18 @@ _LINUX = dict(
 """Linux's numbers of errors; WASI has others."""
 
 _known = {}
-
-
-def _text(value):
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{quote(name)}:{_text(one)}" for name, one in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_text, value)) + "]"
-    return "null" if value is None else repr(value).lower()
+_text = make_encoder(None, None, quote, None, ":", ",", False, False, False)
 
 
 def ask(what, data=b"", **fields):
     """The answer to a request, and the bytes behind it. Raises OSError for what fails."""
     number = os.open("/dev/.machine", os.O_RDWR)
     try:
-        line = _text({"do": what, **fields}) + "\n"
+        line = "".join(_text({"do": what, **fields}, 0)) + "\n"
         os.write(number, line.encode() + data)
-        whole = bytearray()
-        while piece := os.read(number, 1 << 20):
-            whole += piece
+        line, _, rest = read_all(number).partition(b"\n")
     finally:
         os.close(number)
-    line, _, rest = bytes(whole).partition(b"\n")
     answer = eval(line, _WORDS)  # JSON of these answers is also Python.
     if "errno" in answer:
         code = getattr(errno, _LINUX.get(answer["errno"], "EIO"))
@@ -60,6 +48,10 @@ def spawn(argv, stdin=b"", cwd=None, env=None, merge=False):
     )
     out = answer["out"]
     return answer["exit"], rest[:out], rest[out : out + answer["err"]]
+
+
+def read_all(number):
+    return b"".join(iter(lambda: os.read(number, 1 << 20), b""))
 
 
 def write_all(number, data):

@@ -16,17 +16,31 @@ def _true_status(seen):
     return type(seen)(fields, more)
 
 
-class DirEntry:
-    __slots__ = ("_entry", "name", "path")
+class _Around:
+    """What the interpreter gives, with something changed."""
 
-    def __init__(self, entry):
-        self._entry, self.name, self.path = entry, entry.name, entry.path
+    def __init__(self, of):
+        self._of = of
 
     def __getattr__(self, name):
-        return getattr(self._entry, name)
+        return getattr(self._of, name)
 
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._of)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class DirEntry(_Around):
     def stat(self, *, follow_symlinks=True):
-        return _true_status(self._entry.stat(follow_symlinks=follow_symlinks))
+        return _true_status(self._of.stat(follow_symlinks=follow_symlinks))
 
     def __fspath__(self):
         return self.path
@@ -35,178 +49,116 @@ class DirEntry:
         return f"<DirEntry {self.name!r}>"
 
 
-class _Scan:
-    def __init__(self, entries):
-        self._entries = entries
-
-    def __iter__(self):
-        return self
-
+class _Scan(_Around):
     def __next__(self):
-        return DirEntry(next(self._entries))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self._entries.close()
+        return DirEntry(next(self._of))
 
 
-class _Popen:
+class _Popen(_Around):
     """What `os.popen` gives."""
 
-    def __init__(self, stream, process):
-        self._stream, self._process = stream, process
-
     def close(self):
-        self._stream.close()
-        code = self._process.wait()
+        self._of.close()
+        code = self.process.wait()
         return None if code == 0 else code << 8
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __getattr__(self, name):
-        return getattr(self._stream, name)
-
-    def __iter__(self):
-        return iter(self._stream)
 
 
 def enter(os):
-    real = {name: getattr(os, name) for name in ("stat", "lstat", "fstat", "scandir", "access")}
+    real_scandir, real_access = os.scandir, os.access
     mask = [0o022]
 
-    def stat(path, *, dir_fd=None, follow_symlinks=True):
-        return _true_status(real["stat"](path, dir_fd=dir_fd, follow_symlinks=follow_symlinks))
+    def with_status(call):
+        return lambda *given, **more: _true_status(call(*given, **more))
 
-    def lstat(path, *, dir_fd=None):
-        return _true_status(real["lstat"](path, dir_fd=dir_fd))
-
-    def fstat(fd):
-        return _true_status(real["fstat"](fd))
-
-    def scandir(path="."):
-        return _Scan(real["scandir"](path))
+    stat, lstat, fstat = map(with_status, (os.stat, os.lstat, os.fstat))
 
     def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
-        if not real["access"](path, mode & ~os.X_OK, dir_fd=dir_fd):
+        if not real_access(path, mode & ~os.X_OK, dir_fd=dir_fd):
             return False
         return not mode & os.X_OK or bool(stat(path, dir_fd=dir_fd).st_mode & 0o111)
 
-    def absolute(path):
-        return os.path.join(os.getcwd(), os.fsdecode(path))
-
-    def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
+    def change(what, path, **fields):
         try:
-            ask("chmod", path=absolute(path), mode=mode)
+            ask(what, path=os.path.join(os.getcwd(), os.fsdecode(path)), **fields)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
 
     def chown(path, uid, gid, *, dir_fd=None, follow_symlinks=True):
-        try:
-            ask("chown", path=absolute(path), uid=uid, gid=gid, follow=follow_symlinks)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None
-
-    def dup(fd):
-        return ask("dup", fd=fd)[0]["fd"]
-
-    def dup2(fd, fd2, inheritable=True):
-        return ask("dup", fd=fd, to=fd2)[0]["fd"]
+        change("chown", path, uid=uid, gid=gid, follow=follow_symlinks)
 
     def umask(new):
         before, mask[0] = mask[0], new & 0o777
         return before
 
-    def uname():
-        return os.uname_result(host("uname"))
-
-    def system(command):
-        code, out, err = spawn(["/bin/sh", "-c", os.fsdecode(command)])
+    def run(argv, env=None):
+        code, out, err = spawn(list(map(os.fsdecode, argv)), env=env)
         write_all(1, out)
         write_all(2, err)
-        return code << 8
+        return code
+
+    def system(command):
+        return run(["/bin/sh", "-c", command]) << 8
 
     def popen(cmd, mode="r", buffering=-1):
         import subprocess
 
-        if not isinstance(cmd, str):
-            raise TypeError(f"invalid cmd type ({type(cmd)}, expected string)")
-        if mode not in ("r", "w"):
-            raise ValueError(f"invalid mode {mode!r}")
         pipe = {"stdout" if mode == "r" else "stdin": subprocess.PIPE}
         process = subprocess.Popen(cmd, shell=True, text=True, **pipe)
-        return _Popen(process.stdout or process.stdin, process)
+        stream = _Popen(process.stdout or process.stdin)
+        stream.process = process
+        return stream
 
-    def fork():
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    def fail(code, text):
+        def call(*_):
+            raise OSError(code, text)
+
+        return call
 
     def execve(path, args, env):
         if not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        code, out, err = spawn(
-            [os.fsdecode(path), *map(os.fsdecode, list(args)[1:])], env=dict(env)
-        )
-        write_all(1, out)
-        write_all(2, err)
-        os._exit(code)
+        os._exit(run([path, *list(args)[1:]], dict(env)))
 
     def kill(pid, number):
         if pid == os.getpid():
-            if number and number in (9, 19):
+            import signal
+
+            if number in (9, 19) or number and signal.getsignal(number) == signal.SIG_DFL:
                 os._exit(128 + number)
             if number:
-                import signal
-
-                if signal.getsignal(number) == signal.SIG_DFL:
-                    os._exit(128 + number)
                 signal.raise_signal(number)
         elif spawn(["kill", f"-{int(number)}", str(pid)])[0]:
             raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
 
-    def no_terminal(*_):
-        raise OSError(errno.ENOTTY, "Inappropriate ioctl for device")
-
-    def no_child(*_):
-        raise ChildProcessError(errno.ECHILD, "No child processes")
-
     def sysconf(name):
         values = {"SC_NPROCESSORS_ONLN": host("cpus"), "SC_NPROCESSORS_CONF": host("cpus")}
         values |= {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": host("memory_kib") // 4}
-        values |= {"SC_CLK_TCK": 100, "SC_OPEN_MAX": 1024, "SC_ARG_MAX": 2097152}
-        try:
-            return values[name]
-        except KeyError:
-            raise ValueError("unrecognized configuration name") from None
+        if name not in values:
+            raise ValueError("unrecognized configuration name")
+        return values[name]
 
-    def confstr(name):
-        return "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None
-
-    functions = {one.__name__: one for one in (
-        stat, lstat, fstat, scandir, access, chmod, chown, dup, dup2, umask, uname, system, popen, fork, execve, kill,
-        sysconf, confstr,
-    )}  # fmt: skip
-    functions |= dict.fromkeys(
-        ("get_terminal_size", "ttyname", "getlogin", "tcgetpgrp"), no_terminal
-    )
-    functions |= dict.fromkeys(("wait", "waitpid"), no_child)
+    named = access, chown, umask, system, popen, execve, kill, sysconf
+    functions = {one.__name__: one for one in named}
+    no_child = fail(errno.ECHILD, "No child processes")
+    no_terminal = fail(errno.ENOTTY, "Inappropriate ioctl for device")
     for name in ("getuid", "geteuid", "getgid", "getegid", "getgroups", "getpid", "getppid"):
         key = name.replace("gete", "get")
         functions[name] = lambda key=key: host(key[3:])
     functions |= {
+        "stat": stat, "lstat": lstat, "fstat": fstat, "DirEntry": DirEntry,
+        "wait": no_child, "waitpid": no_child,
+        "get_terminal_size": no_terminal, "ttyname": no_terminal, "getlogin": no_terminal,
+        "scandir": lambda path=".": _Scan(real_scandir(path)),
+        "chmod": lambda path, mode, *, dir_fd=None, follow_symlinks=True: change("chmod", path, mode=mode),
+        "dup": lambda fd: ask("dup", fd=fd)[0]["fd"],
+        "dup2": lambda fd, fd2, inheritable=True: ask("dup", fd=fd, to=fd2)[0]["fd"],
+        "uname": lambda: os.uname_result(host("uname")),
+        "fork": fail(errno.EAGAIN, "Resource temporarily unavailable"),
+        "confstr": lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None,
         "lchown": lambda path, uid, gid: chown(path, uid, gid, follow_symlinks=False),
         "execv": lambda path, args: execve(path, args, os.environ),
         "cpu_count": lambda: host("cpus"),
         "sched_getaffinity": lambda pid: set(range(host("cpus"))),
-        "getloadavg": lambda: (0.0, 0.0, 0.0),
-        "getpgid": lambda pid: host("pid"),
         "register_at_fork": lambda **_: None,
         "waitstatus_to_exitcode": lambda status: status >> 8 if status & 0x7F == 0 else -(status & 0x7F),
         "WEXITSTATUS": lambda status: status >> 8,
@@ -215,10 +167,8 @@ def enter(os):
         "WSTOPSIG": lambda status: 0,
         "WIFSIGNALED": lambda status: status & 0x7F != 0,
         "WTERMSIG": lambda status: status & 0x7F,
-        "WNOHANG": 1, "WUNTRACED": 2, "P_WAIT": 0, "P_NOWAIT": 1,
+        "WNOHANG": 1, "WUNTRACED": 2,
     }  # fmt: skip
-    for name, value in functions.items():
-        setattr(os, name, value)
-    os.DirEntry = DirEntry
+    vars(os).update(functions)
     os.supports_follow_symlinks |= {stat, access}
     os.supports_effective_ids |= {access}

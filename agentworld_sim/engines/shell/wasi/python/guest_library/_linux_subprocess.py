@@ -6,7 +6,7 @@ import io
 import itertools
 import os
 
-from _linux_host import host, spawn, write_all
+from _linux_host import host, read_all, spawn, write_all
 
 _numbers = itertools.count(1)
 
@@ -14,19 +14,16 @@ _numbers = itertools.count(1)
 class _Output(io.RawIOBase):
     """The reading end of a pipe from a process."""
 
-    def __init__(self, process, data=None):
-        self._process, self._data, self._at = process, data, 0
+    def __init__(self, process):
+        self._process, self.data = process, None
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        if self._data is None:
+        if self.data is None:
             self._process._run()
-        piece = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+        return self.data.readinto(buffer)
 
 
 class _Input(io.RawIOBase):
@@ -43,18 +40,9 @@ class _Input(io.RawIOBase):
         return len(data)
 
 
-def _wrap(raw, mode, bufsize, text, encoding, errors):
-    stream = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
-    return io.TextIOWrapper(stream, encoding, errors, write_through=True) if text else stream
-
-
 def _find(program, env, cwd):
-    if "/" in program:
-        places = [os.path.join(cwd, program)]
-    else:
-        places = [
-            os.path.join(cwd, folder, program) for folder in env.get("PATH", os.defpath).split(":")
-        ]
+    folders = [""] if "/" in program else env.get("PATH", os.defpath).split(":")
+    places = [os.path.join(cwd, folder, program) for folder in folders]
     there = [place for place in places if os.path.isfile(place)]
     if any(os.access(place, os.X_OK) for place in there):
         return
@@ -66,7 +54,7 @@ def enter(subprocess):
     PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
     waiting = []
 
-    class Popen:
+    class Popen(subprocess.Popen):
         def __init__(
             self, args, bufsize=-1, executable=None, stdin=None, stdout=None, stderr=None, preexec_fn=None,
             close_fds=True, shell=False, cwd=None, env=None, universal_newlines=None, startupinfo=None,
@@ -77,45 +65,36 @@ def enter(subprocess):
             self.pid = host("pid") + next(_numbers)
             self.text_mode = bool(encoding or errors or text or universal_newlines)
             self.encoding, self.errors = encoding, errors
-            words = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
+            words = [args] if isinstance(args, (str, bytes, os.PathLike)) else args
             words = [os.fsdecode(word) for word in words]
             self._cwd = os.path.join(os.getcwd(), os.fsdecode(cwd or ""))
-            self._env = dict(os.environ) if env is None else {
-                os.fsdecode(name): os.fsdecode(value) for name, value in env.items()
-            }  # fmt: skip
+            given = dict(os.environ if env is None else env)
+            self._env = {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
             if not os.path.isdir(self._cwd):
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), cwd)
-            if shell:
-                words = ["/bin/sh" if executable is None else os.fsdecode(executable), "-c", *words]
-            else:
-                if executable is not None:
-                    words[0] = os.fsdecode(executable)
-                _find(words[0], os.environ if env is None else self._env, self._cwd)
+            words = ["/bin/sh", "-c", *words] if shell else words
+            if executable is not None:
+                words[0] = os.fsdecode(executable)
+            if not shell:
+                _find(words[0], self._env, self._cwd)
             if preexec_fn is not None:
                 preexec_fn()
             self._words, self._shell = words, shell
-            self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
+            self._stdin, self._targets = stdin, (stdout, stderr)
             self._timeout = None
 
             def pipe(raw, mode):
-                return _wrap(raw, mode, bufsize, self.text_mode, encoding, errors)
+                stream = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+                if not self.text_mode:
+                    return stream
+                return io.TextIOWrapper(stream, encoding, errors, write_through=True)
 
-            self._raw = {}
-            self.stdin = self.stdout = self.stderr = None
-            if stdin == PIPE:
-                self._raw[0] = _Input()
-                self.stdin = pipe(self._raw[0], "w")
-            if stdout == PIPE:
-                self._raw[1] = _Output(self)
-                self.stdout = pipe(self._raw[1], "r")
-            if stderr == PIPE:
-                self._raw[2] = _Output(self)
-                self.stderr = pipe(self._raw[2], "r")
+            self._raw = [_Input(), _Output(self), _Output(self)]
+            self.stdin, self.stdout, self.stderr = (
+                pipe(raw, mode) if target == PIPE else None
+                for raw, mode, target in zip(self._raw, "wrr", (stdin, stdout, stderr))
+            )
             waiting.append(self)
-
-        def __repr__(self):
-            text = f"<{type(self).__name__}: returncode: {self.returncode} args: {self.args!r}>"
-            return text if len(text) <= 80 else text[:76] + "...>"
 
         def _input(self):
             source = self._stdin
@@ -125,14 +104,10 @@ def enter(subprocess):
                 return bytes(self._raw[0].data)
             if source is None or source == DEVNULL:
                 return b""
-            if isinstance(source, int):
-                return b"".join(iter(lambda: os.read(source, 1 << 20), b""))
-            if isinstance(source, io.TextIOBase):
-                source = source.buffer
+            source = getattr(source, "buffer", source)
             if isinstance(getattr(source, "raw", None), _Output):
                 return source.read()
-            number = source.fileno()
-            return b"".join(iter(lambda: os.read(number, 1 << 20), b""))
+            return read_all(source if isinstance(source, int) else source.fileno())
 
         def _run(self):
             if self.returncode is not None:
@@ -142,24 +117,20 @@ def enter(subprocess):
             words = self._words
             if self._timeout is not None:
                 words = ["timeout", str(self._timeout), *words]
-            code, out, err = spawn(
-                words, self._input(), self._cwd, self._env, self._stderr == STDOUT
-            )
+            merge = self._targets[1] == STDOUT
+            code, *outputs = spawn(words, self._input(), self._cwd, self._env, merge)
             late = self._timeout is not None and code == 124
-            self.returncode = 128 - code if 128 < code < 160 and not self._shell else code
-            if late:
-                self.returncode = -9
-            for number, target, data in ((1, self._stdout, out), (2, self._stderr, err)):
-                if target == PIPE:
-                    self._raw[number]._data = data
-                elif target is None:
+            ended = 128 < code < 160 and not self._shell
+            self.returncode = -9 if late else 128 - code if ended else code
+            for number, target, data in zip((1, 2), self._targets, outputs):
+                self._raw[number].data = io.BytesIO(data)
+                if target is None:
                     write_all(number, data)
-                elif target == STDOUT or target == DEVNULL:
-                    continue
-                else:
+                elif target not in (PIPE, STDOUT, DEVNULL):
                     write_all(target if isinstance(target, int) else target.fileno(), data)
             if late:
-                raise subprocess.TimeoutExpired(self.args, self._timeout, out or None, err or None)
+                out, err = (data or None for data in outputs)
+                raise subprocess.TimeoutExpired(self.args, self._timeout, out, err)
 
         def poll(self):
             if self.stdin is None or self.stdin.closed:
@@ -185,27 +156,7 @@ def enter(subprocess):
             if self.returncode is None:
                 self.returncode = -sig
                 waiting.remove(self)
-                for number in (1, 2):
-                    if number in self._raw:
-                        self._raw[number]._data = b""
-
-        def terminate(self):
-            self.send_signal(15)
-
-        def kill(self):
-            self.send_signal(9)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, kind, value, traceback):
-            if self.stdin:
-                self.stdin.close()
-            if kind is None:
-                self.wait(self._timeout)
-
-        universal_newlines = property(lambda self: self.text_mode)
-        __class_getitem__ = classmethod(subprocess.types.GenericAlias)
+                self._raw[1].data = self._raw[2].data = io.BytesIO()
 
     Popen.__module__, Popen.__qualname__ = "subprocess", "Popen"
     subprocess.Popen = Popen

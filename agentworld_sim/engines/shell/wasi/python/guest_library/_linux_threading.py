@@ -11,15 +11,7 @@ class _Waits(BaseException):
     """A thread waits for what only others can give."""
 
 
-def enter(module):
-    if module.__name__ == "queue":
-        # Its own part in C waits where nobody else can run.
-        module.SimpleQueue = module._PySimpleQueue
-    else:
-        _change(module)
-
-
-def _change(threading):
+def enter(threading):
     main = threading.main_thread()
     numbers = itertools.count(main.ident + 1)
     running, waiting = [main], []
@@ -58,8 +50,7 @@ def _change(threading):
             sleep(3600)
 
     class Lock:
-        def __init__(self):
-            self._owned = False
+        _owned = False
 
         def acquire(self, blocking=True, timeout=-1):
             while self._owned:
@@ -74,33 +65,20 @@ def _change(threading):
             self._owned = True
             return True
 
-        def release(self):
+        def release(self, *_):
             if not self._owned:
                 raise RuntimeError("release unlocked lock")
             self._owned = False
 
-        def is_locked(self):
+        def locked(self):
             return self._owned
 
-        locked = is_locked
-
-        def __enter__(self):
-            return self.acquire()
-
-        def __exit__(self, *_):
-            self.release()
+        __enter__, __exit__ = acquire, release
 
         def _at_fork_reinit(self):
             self._owned = False
 
-        def __repr__(self):
-            return (
-                f"<{'locked' if self._owned else 'unlocked'} _thread.lock object at {id(self):#x}>"
-            )
-
     def start(self):
-        if not self._initialized:
-            raise RuntimeError("thread.__init__() not called")
         if self._started.is_set():
             raise RuntimeError("threads can only be started once")
         self._ident = self._native_id = next(numbers)
@@ -112,8 +90,6 @@ def _change(threading):
             proceed(self)
 
     def join(self, timeout=None):
-        if not self._initialized:
-            raise RuntimeError("Thread.__init__() not called")
         if not self._started.is_set():
             raise RuntimeError("cannot join thread before it is started")
         if self is running[-1]:
@@ -124,9 +100,6 @@ def _change(threading):
             if timeout is None:
                 stand_still()
             sleep(max(timeout, 0))
-
-    def is_alive(self):
-        return self._started.is_set() and not self._is_stopped
 
     def sleep_on(seconds):
         sleep(seconds)
@@ -145,15 +118,13 @@ def _change(threading):
         return thread.ident
 
     threading.Thread.start, threading.Thread.join = start, join
-    threading.Thread.is_alive = is_alive
+    threading.Thread.is_alive = lambda self: self._started.is_set() and not self._is_stopped
     threading.Lock = threading._allocate_lock = Lock
     threading.local = local
     threading.current_thread = lambda: running[-1]
-    threading.get_ident = lambda: running[-1].ident
-    threading.get_native_id = lambda: running[-1].ident
+    _thread.get_ident = threading.get_ident = threading.get_native_id = lambda: running[-1].ident
     threading._shutdown = finish
     _thread.allocate_lock, _thread.start_new_thread = Lock, start_new_thread
-    _thread.get_ident = threading.get_ident
     time.sleep = sleep_on
     # Made before `Lock` was changed.
     threading._active_limbo_lock = threading.RLock()

@@ -1,6 +1,5 @@
 """A pool of threads: what is handed in runs at once."""
 
-import itertools
 import threading
 
 from concurrent.futures import _base
@@ -11,16 +10,12 @@ class BrokenThreadPool(_base.BrokenExecutor):
 
 
 class ThreadPoolExecutor(_base.Executor):
-    _counter = itertools.count().__next__
-
     def __init__(self, max_workers=None, thread_name_prefix="", initializer=None, initargs=()):
         if max_workers is not None and max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
-        if initializer is not None and not callable(initializer):
-            raise TypeError("initializer must be a callable")
         self._max_workers = max_workers or 4
-        self._name = thread_name_prefix or f"ThreadPoolExecutor-{self._counter()}"
-        self._initializer, self._initargs = initializer, initargs
+        self._name = thread_name_prefix or "ThreadPoolExecutor-0"
+        self._start = [(initializer, initargs)] if initializer else []
         self._shutdown, self._count = False, 0
 
     def submit(self, fn, /, *args, **kwargs):
@@ -29,17 +24,13 @@ class ThreadPoolExecutor(_base.Executor):
         future = _base.Future()
 
         def work():
-            if future.done():
-                return
-            if self._initializer is not None:
-                start, self._initializer = self._initializer, None
-                start(*self._initargs)
+            while self._start:
+                start, given = self._start.pop()
+                start(*given)
             try:
-                result = fn(*args, **kwargs)
+                future.set_result(fn(*args, **kwargs))
             except Exception as error:
                 future.set_exception(error)
-            else:
-                future.set_result(result)
 
         name = f"{self._name}_{self._count % self._max_workers}"
         self._count += 1

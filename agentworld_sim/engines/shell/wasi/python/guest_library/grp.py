@@ -2,27 +2,20 @@
 
 from collections import namedtuple
 
+from pwd import find
+
 struct_group = namedtuple("struct_group", "gr_name gr_passwd gr_gid gr_mem")
 
 
 def getgrall():
     with open("/etc/group") as file:
         rows = [line.rstrip("\n").split(":") for line in file if line.count(":") == 3]
-    return [
-        struct_group(*row[:2], int(row[2]), [one for one in row[3].split(",") if one])
-        for row in rows
-    ]
+    return [struct_group(*row[:2], int(row[2]), [*filter(None, row[3].split(","))]) for row in rows]
 
 
 def getgrnam(name):
-    for entry in getgrall():
-        if entry.gr_name == name:
-            return entry
-    raise KeyError(f"getgrnam(): name not found: {name!r}")
+    return find(getgrall(), 0, name, "getgrnam(): name")
 
 
 def getgrgid(gid):
-    for entry in getgrall():
-        if entry.gr_gid == gid:
-            return entry
-    raise KeyError(f"getgrgid(): gid not found: {gid}")
+    return find(getgrall(), 2, gid, "getgrgid(): gid")

@@ -13,15 +13,16 @@ def getpwall():
     return [struct_passwd(*row[:2], int(row[2]), int(row[3]), *row[4:]) for row in rows]
 
 
+def find(rows, at, key, called):
+    for row in rows:
+        if row[at] == key:
+            return row
+    raise KeyError(f"{called} not found: {key!r}")
+
+
 def getpwnam(name):
-    for entry in getpwall():
-        if entry.pw_name == name:
-            return entry
-    raise KeyError(f"getpwnam(): name not found: {name!r}")
+    return find(getpwall(), 0, name, "getpwnam(): name")
 
 
 def getpwuid(uid):
-    for entry in getpwall():
-        if entry.pw_uid == uid:
-            return entry
-    raise KeyError(f"getpwuid(): uid not found: {uid}")
+    return find(getpwall(), 2, uid, "getpwuid(): uid")

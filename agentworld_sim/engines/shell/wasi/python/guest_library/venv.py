@@ -1,6 +1,7 @@
 """Virtual environments. The interpreter's build comes without the standard library's module of this name."""
 
 import argparse
+import glob
 import os
 import shutil
 import sys
@@ -9,13 +10,7 @@ SHARED = "/usr/lib/python3/dist-packages"
 
 NO_PIP = """\
 The virtual environment was not created successfully because ensurepip is not
-available.  On Debian/Ubuntu systems, you need to install the python3-venv
-package using the following command.
-
-    apt install python3.12-venv
-
-You may need to use sudo with that command.  After installing the python3-venv
-package, recreate your virtual environment.
+available. Leave it without pip: --without-pip
 
 Failing command: {}
 """
@@ -39,34 +34,29 @@ PS1="(__PROMPT__) ${PS1:-}"
 """
 
 
-def create(
-    env_dir, system_site_packages=False, clear=False, symlinks=True, with_pip=False, prompt=None
-):
-    place = os.path.abspath(env_dir)
+def create(place, given):
     python = f"{place}/bin/python3"
-    site = f"{place}/lib/python3.12/site-packages"
     if os.path.isfile(place):
         raise ValueError(f"Unable to create directory {place!r}")
-    if clear and os.path.isdir(place):
+    if given.clear and os.path.isdir(place):
         shutil.rmtree(place)
-    for folder in (f"{place}/bin", f"{place}/include/python3.12", site):
-        os.makedirs(folder, exist_ok=True)
+    for folder in ("bin", "include/python3.12", "lib/python3.12/site-packages"):
+        os.makedirs(f"{place}/{folder}", exist_ok=True)
     links = {"lib64": "lib", "bin/python3": "/usr/bin/python3"}
     links |= {"bin/python": "python3", "bin/python3.12": "python3"}
-    text = ACTIVATE.replace("__PROMPT__", prompt or os.path.basename(place))
+    text = ACTIVATE.replace("__PROMPT__", given.prompt or os.path.basename(place))
     files = {
         "bin/activate": text.replace("__ENV_DIR__", place),
-        "pyvenv.cfg": f"home = /usr/bin\ninclude-system-site-packages = {str(system_site_packages).lower()}\n"
+        "pyvenv.cfg": f"home = /usr/bin\ninclude-system-site-packages = {str(given.system_site_packages).lower()}\n"
         f"version = 3.12.0\nexecutable = /usr/bin/python3.12\ncommand = /usr/bin/python3 -m venv {place}\n",
     }
-    if with_pip:
-        names = os.listdir(SHARED) if os.path.isdir(SHARED) else ()
-        shared = [name for name in sorted(names) if name == "pip" or name.startswith("pip-")]
+    if not given.without_pip:
+        shared = glob.glob(f"{SHARED}/pip") + glob.glob(f"{SHARED}/pip-*")
         if not shared:
             sys.stdout.write(NO_PIP.format(python))
             sys.exit(1)
         # Its thousand files can be shared: nobody changes them.
-        links |= {f"lib/python3.12/site-packages/{name}": f"{SHARED}/{name}" for name in shared}
+        links |= {one.replace(SHARED, "lib/python3.12/site-packages"): one for one in shared}
         for name in ("pip", "pip3", "pip3.12"):
             with open(f"/usr/local/bin/{name}") as file:
                 files[f"bin/{name}"] = f"#!{python}\n" + file.read().partition("\n")[2]
@@ -80,7 +70,7 @@ def create(
             os.chmod(f"{place}/{name}", 0o755)
 
 
-def main():
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         prog="venv",
         description="Creates virtual Python environments in one or more target directories.",
@@ -90,15 +80,9 @@ def main():
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--prompt")
     given = parser.parse_args()
-    for one in given.dirs:
-        create(
-            one, given.system_site_packages, given.clear, True, not given.without_pip, given.prompt
-        )
-
-
-if __name__ == "__main__":
     try:
-        main()
+        for one in given.dirs:
+            create(os.path.abspath(one), given)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)

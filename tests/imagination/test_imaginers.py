@@ -104,7 +104,6 @@ class Dreaming:
 
 
 async def test_every_engine_asks_the_same_imaginer() -> None:
-    pytest.importorskip("turbohtml")
     dreaming = Dreaming(
         {
             "kubectl": [{"stdout": "b\na\n"}],
@@ -147,7 +146,6 @@ class NoFailures:
 
 
 async def test_checks_judge_what_a_browser_makes_of_an_imagined_page() -> None:
-    pytest.importorskip("turbohtml")
     checks = (*DEFAULT_CHECKS, NoFailures())
     dreaming = Dreaming({"load_page": [{"text": page(500)}, {"text": page()}]})
     call = ToolCall("navigate_browser", {"url": "https://x.test"})
@@ -165,7 +163,6 @@ async def test_checks_judge_what_a_browser_makes_of_an_imagined_page() -> None:
 
 
 async def test_a_recorded_page_that_is_none_fails_the_step() -> None:
-    pytest.importorskip("turbohtml")
     dreaming = Dreaming({"load_page": [{"text": "a page"}]})
     async with await World.create(OFFICE, model=dreaming) as world:
         world.add_tools(TOOLS)
