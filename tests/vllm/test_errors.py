@@ -74,10 +74,11 @@ def test_a_stream_refuses_with_a_plain_error(http: httpx2.Client) -> None:
 
 
 def test_a_client_that_leaves_frees_the_server(http: httpx2.Client) -> None:
-    body = request(stream=True, ignore_eos=True, max_tokens=8000)
-    with http.stream("POST", "/v1/chat/completions", json=body) as answer:
-        next(answer.iter_lines())
-        # The first line may come before the server has counted, and a busy host takes longer.
-        assert any(counter(http, "vllm:num_requests_running") >= 1 for _ in range(5000))
-    # 8,000 tokens would take minutes; each look at the counter takes the server's time, not a sleep.
+    before = counter(http, "vllm:generation_tokens_total")
+    body = request(ignore_eos=True, max_tokens=8000)
+    with pytest.raises(httpx2.ReadTimeout):
+        http.post("/v1/chat/completions", json=body, timeout=2)
+    # Each look at the counter takes the server's time, not a sleep.
     assert any(counter(http, "vllm:num_requests_running") == 0 for _ in range(5000))
+    # Left alone it takes at least ten seconds.
+    assert counter(http, "vllm:generation_tokens_total") - before < 8000
