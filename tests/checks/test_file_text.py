@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from agentworld_sim.checks.file_text import disagreement
 
@@ -49,5 +49,7 @@ def test_what_is_put_around_a_whole_content_is_no_part_of_it(shown: str) -> None
 
 @given(WORDS, WORDS)
 def test_no_line_that_goes_on_is_the_content(content: str, more: str) -> None:
+    # "L1L1" may be the first line of a file, shown with its number.
+    assume(not content.startswith(("1", "L1")))
     assert disagreement(content + more, content, part=False) is not None
     assert disagreement(content, content, part=False) is None
