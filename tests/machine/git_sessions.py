@@ -275,6 +275,62 @@ SESSIONS: list[str] = [
         "git remote add origin git@github.com:e/p.git; git remote -v; git remote set-url origin https://e.example/p; git config branch.main.remote origin; git config branch.main.merge refs/heads/main; git push; echo $?; git pull; echo $?; git fetch -p; git remote remove origin; git config --list --local; git push",
         "git tag -f v1; git tag v1; git tag -f v1 feature; git tag 'v1 x'; git log --oneline --all --decorate; git checkout -q feature; git tag rel/1; git branch rel; git log -1 --decorate --oneline",
     ),
+    *_with(
+        _TWO,
+        "git cherry-pick feature; git reflog -3; git show -s --format=fuller; git cherry-pick feature; echo $?; git status; cat .git/MERGE_MSG; git cherry-pick --skip; git reflog -2; git revert HEAD; git log -1; git reflog -2; git revert --no-edit HEAD~1; echo $?; git cherry-pick --abort; git revert --abort; git cherry-pick --continue; git cherry-pick nope; git status; git revert --no-edit HEAD HEAD~1; git revert -n HEAD; git status; git revert --abort; git status; git cherry-pick -x feature; git cherry-pick --skip",
+    ),
+    *_with(
+        _CLASH,
+        "git cherry-pick other; echo $?; git status; cat .git/MERGE_MSG; head -9 src/calc.py; git cherry-pick other; git cherry-pick --continue; git cherry-pick --abort; git reflog -3; git status; git cherry-pick other; git checkout --theirs src/calc.py; git add .; git status; git cherry-pick --continue; git log -1; git cherry-pick --continue --no-edit; git reset -q --hard HEAD~1; git cherry-pick other; git add .; git commit --no-edit; git reflog -4; git revert HEAD~1; git status; git commit -am x; git log -1",
+    ),
+    *_with(
+        _TWO,
+        'echo x >> src/calc.py; git cherry-pick feature; echo $?; git add .; git cherry-pick feature; echo $?; git revert HEAD; echo $?; git reset -q --hard; echo x >> numbers.txt; git revert HEAD; echo $?; git checkout -q .; git cherry-pick -n feature; echo $?; cat .git/MERGE_MSG; git status; git commit -m "with own"; git reflog -2; git reset -q --hard HEAD~1; git merge -q --no-ff -m J feature; git revert HEAD; echo $?; git revert -m 1 HEAD; echo $?; git log -1 --format=%B; git revert -m 3 HEAD~1; echo $?; git cherry-pick -m 2 HEAD; echo $?; git cherry-pick main..main; git cherry-pick HEAD..HEAD~1; git log --oneline -5',
+    ),
+    *_with(
+        _TWO,
+        'git cherry-pick feature; git checkout -q -b z; git cherry-pick -x feature; git checkout -q -b y; git status; git checkout -q -b w HEAD~1; echo 1 > w; git add w; git commit -qm "w\n\nSigned-off-by: A <a@b>"; git checkout -q z; git cherry-pick -x w; git log -1 --format=%B; git cherry-pick -n w; git status -s; git revert -n HEAD; git status -s; git commit; git revert --continue; git log -3; git revert -n HEAD; git checkout -q -f main; git status; git merge -q feature; echo x >> src/calc.py; git commit -qam y; git cherry-pick feature; git commit --amend -m x; git commit -am x README.md',
+    ),
+    *_with(
+        _CLASH,
+        "git checkout -q other; git cherry-pick main; git add .; git commit -q --no-edit;  git revert --no-edit HEAD~1; git status; git diff --name-only; git revert --abort; git status -s; git revert HEAD~1; git add .; git revert --continue; git log -2; git reflog -3",
+    ),
+    *_with(
+        _TWO,
+        "git rev-list --count HEAD; git rev-list HEAD -n 2; git rev-list nope; git rev-list --all; git rev-list --left-right --count main...feature; git rev-list --left-right main...feature; git rev-list --max-parents=0 HEAD; git rev-list -1 HEAD -- README.md; git rev-list --oneline -2 HEAD; git rev-list --count main..feature; git rev-list --count --all; git rev-list HEAD --no-merges --reverse; git rev-list --count --since=2023-11-13 HEAD; git rev-list feature ^main; git log --branches --oneline; git log --tags --oneline; git rev-list -n 1 --abbrev-commit HEAD",
+    ),
+    *_with(
+        _TWO,
+        "git cat-file -t HEAD; git cat-file -p HEAD; git cat-file -p HEAD^{tree}; git cat-file -p HEAD:src; git cat-file -s HEAD:README.md; git cat-file -e HEAD:nope; echo $?; git cat-file -e nope; echo $?; git cat-file -e 1234567890123456789012345678901234567890; echo $?; git cat-file -p 1234567890123456789012345678901234567890; echo $?; git cat-file -t 1234567890123456789012345678901234567890; echo $?; git cat-file -p nope; git cat-file blob HEAD:README.md; git cat-file commit HEAD:README.md; echo $?; git cat-file -p HEAD:nope; git cat-file -t nope; git cat-file -e HEAD; echo $?; git tag -a v1 -m x; git cat-file -t v1; git cat-file -p v1; git cat-file commit v1; git show nope:x; git cat-file -p nope:x; git cat-file -p HEAD:README.md; git cat-file -s HEAD",
+    ),
+    *_with(
+        _TWO,
+        "git ls-tree HEAD; git ls-tree -r HEAD; git ls-tree -r --name-only HEAD; git ls-tree HEAD src docs/; git ls-tree -l HEAD README.md src/calc.py; git ls-tree -r -t HEAD src; git ls-tree -d HEAD; git ls-tree nope; git ls-tree HEAD:README.md; git ls-tree HEAD nope; echo $?; cd src; git ls-tree HEAD; git ls-tree --full-tree HEAD; git ls-tree -r HEAD --name-only --full-name; git ls-tree HEAD ../docs/ calc.py; git ls-tree HEAD:docs; cd ..; git ls-tree --name-only feature docs/; git ls-tree -r feature --name-only src; git ls-tree -r --long HEAD",
+    ),
+    *_with(
+        _TWO,
+        "git symbolic-ref HEAD; git symbolic-ref --short HEAD; git symbolic-ref nope; git symbolic-ref refs/heads/main; git symbolic-ref -q refs/heads/main; echo $?;  rm -f .git/logs/HEAD; git checkout -q HEAD~1; git symbolic-ref HEAD; git symbolic-ref -q --short HEAD; echo $?; git symbolic-ref refs/remotes/origin/HEAD; echo $?; git reflog",
+    ),
+    *_with(
+        _TWO,
+        'git describe; git describe --always; git describe --tags --always --dirty; git tag l1 HEAD~1; git describe; git describe --tags; git tag -a v1 -m v1 HEAD~2; git describe; git describe --tags; git describe --long --tags l1; git describe --exact-match; git describe --tags --abbrev=0; git describe --abbrev=10; git describe HEAD~2; git describe HEAD~3; git describe --tags HEAD~3; git describe nope; echo >> README.md; git describe --dirty; git describe --dirty=-mod --tags; git describe --match "l*" --tags; git describe --dirty HEAD; git describe --tags feature; git describe --always --abbrev=4; git describe --tags --exact-match l1; git tag -a v2 -m v2; git tag -a v3 -m v3; git describe; git describe --always --dirty',
+    ),
+    *_with(
+        _TWO,
+        'git shortlog -sn; git shortlog -sn HEAD; git shortlog -sne --all; git shortlog HEAD; git shortlog feature~1..feature; git shortlog nope; git commit -q --allow-empty --author="Bob <b@c>" -m "By Bob"; git commit -q --allow-empty --author="aaron <a@c>" -m "By aaron"; git shortlog -s HEAD; git shortlog -s -n -e HEAD; git shortlog -n main; git shortlog -sn --no-merges HEAD~2..HEAD; git shortlog HEAD -- README.md',
+    ),
+    *_with(
+        _BASE,
+        'git log --since=2023-11-14T22:15:00 --oneline; git log --until="2023-11-14 22:15:00" --oneline; git log --after=2023-11-13 --before=2023-11-16 --oneline; git log --since="2 weeks ago" --oneline; git log --since=yesterday; git log --since="10 years ago" --oneline --until="1 month ago"; git log --since=3.days.ago -p; git mv README.md READ.md; git commit -qm mv; echo 1 >> READ.md; git commit -qam ed; git log --follow --oneline READ.md; git log --follow --oneline --stat READ.md;git log --follow -p --format=%h -- READ.md; git log --follow --oneline --name-status -2 READ.md; cd src; git log --follow --oneline calc.py; git log --follow -1 ../READ.md; git log --since=1.week --before=2023-01-01',
+    ),
+    *_with(
+        _BASE,
+        r'printf "a \nb\n  \tc\n<<<<<<< x\n\n\n" >> README2; printf "x\t \n" >> src/calc.py; printf "\n" >> numbers.txt; printf "a\r\n" >> docs/index.md; git diff --check; echo $?; git add .; git diff --cached --check; echo $?; git diff --check; echo $?; git diff --check HEAD -- src; git diff --check --stat HEAD; git diff HEAD~1 HEAD --check; printf "end \n" > README.md; git diff --check; git rm -q -f README2; git diff HEAD --check; git mv numbers.txt n; git diff --cached --check',
+    ),
+    *_with(
+        _TWO,
+        "git push fork; echo $?; git push fork main; git remote add fork https://e.example/x.git; git push fork; git push fork main; git push fork HEAD; git push nope HEAD:main; git push -u fork main; git remote add origin https://o.example/y; git push; git push fork; git push origin; git push https://e.example/z; git push ../nope",
+    ),
 ]
 
 

@@ -129,6 +129,8 @@ def switch_to(
     if (names := Status(repo, Paths(repo, []), "no").conflicts) and not force:
         run.out += [f"{one}: needs merge\n" for one in names]
         raise error("you need to resolve your current index first")
+    if "q" not in line and (repo.text("CHERRY_PICK_HEAD") or repo.text("REVERT_HEAD")):
+        raise not_computed("checkout that ends a cherry-pick or a revert")
     old = repo.head
     if old is None and name is None and new:
         repo.set_head(new, None, "")
@@ -151,6 +153,7 @@ def switch_to(
         repo.set_ref(f"refs/heads/{branch}", oid, said)
     leaving = old if before is None and old != oid else None
     repo.set_head(branch, oid, f"checkout: moving from {before or old} to {branch or shown}")
+    repo.conclude()
     if "q" in line:
         return
     now = Status(repo, Paths(repo, []), "no")

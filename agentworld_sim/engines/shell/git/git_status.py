@@ -29,7 +29,7 @@ _STAGED = {
     "T": FileStatus.INDEX_TYPECHANGE,
 }
 _IN_WORK = {"M": FileStatus.WT_MODIFIED, "D": FileStatus.WT_DELETED, "T": FileStatus.WT_TYPECHANGE}
-_UNDER_WAY = ("CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply")
+_UNDER_WAY = ("sequencer", "BISECT_LOG", "rebase-merge", "rebase-apply")
 _UNSTAGE = 'use "git restore --staged <file>..." to unstage'
 
 Row = tuple[str, str, str]
@@ -42,7 +42,7 @@ def status(run: GitRun, line: GitLine) -> None:
     if line.value("porcelain") not in (None, "", "v1", "1"):
         raise not_computed("status --porcelain=v2")
     for name in _UNDER_WAY:
-        if (repo.library and repo.folder / ".git" / name).exists():
+        if repo.files.exists(f"{repo.git_dir}/{name}"):
             raise not_computed(f"status with .git/{name}")
     shown = repo.setting("status.showuntrackedfiles", "normal") if given is None else given or "all"
     found = Status(repo, Paths(repo, line.words), shown, ignored="ignored" in line)
@@ -137,8 +137,10 @@ class Status:
             out += '  (use "git merge --abort" to abort the merge)\n\n'
         elif merging:
             out += 'All conflicts fixed but you are still merging.\n  (use "git commit" to conclude merge)\n\n'
+        else:
+            out += self._picking()
         unstage = [_UNSTAGE if repo.head else 'use "git rm --cached <file>..." to unstage']
-        unstage = [] if merging else unstage
+        unstage = [] if merging or repo.text("CHERRY_PICK_HEAD") else unstage
         out += self._section("Changes to be committed:", unstage, self.staged)
         if self.conflicts:
             gone = any("deleted" in words for _, words in self.conflicts.values())
@@ -158,6 +160,22 @@ class Status:
         if self.shown == "no" and self.staged:
             out += "Untracked files not listed (use -u option to show untracked files)\n"
         return out + self._end(merging)
+
+    def _picking(self) -> str:
+        """What is told of a cherry-pick or a revert that stopped; empty without one."""
+        for head, command, what in (
+            ("CHERRY_PICK_HEAD", "cherry-pick", "cherry-picking"),
+            ("REVERT_HEAD", "revert", "reverting"),
+        ):
+            if oid := self.repo.text(head):
+                state = "fix conflicts and" if self.conflicts else "all conflicts fixed:"
+                return (
+                    f"You are currently {what} commit {self.repo.short(oid.strip())}.\n"
+                    f'  ({state} run "git {command} --continue")\n'
+                    f'  (use "git {command} --skip" to skip this patch)\n'
+                    f'  (use "git {command} --abort" to cancel the {command} operation)\n\n'
+                )
+        return ""
 
     def _end(self, merging: bool) -> str:
         if self.staged or (merging and not self.conflicts):
