@@ -30,16 +30,17 @@ from agentworld_sim.engines.shell.git.git_texts import (
 )
 from agentworld_sim.engines.shell.git.repository import Repository, bytes_of, conflicts_of, text_of
 
-DIFF_SHORT = "pU:wbas"
+DIFF_SHORT = "pU:wbasM::"
 DIFF_LONG = (
     "stat numstat shortstat summary name-only name-status patch=p unified=U ignore-all-space=w ignore-space-change=b "
-    "text=a no-patch=s no-renames no-color no-ext-diff diff-filter:"
+    "text=a no-patch=s no-renames find-renames=M no-color no-ext-diff diff-filter: ignore-space-at-eol"
 )
 TABLES = ("numstat", "stat", "shortstat", "summary", "name-only", "name-status")
 _FLAGS = {
     "w": DiffOption.IGNORE_WHITESPACE,
     "b": DiffOption.IGNORE_WHITESPACE_CHANGE,
     "a": DiffOption.FORCE_TEXT,
+    "ignore-space-at-eol": DiffOption.IGNORE_WHITESPACE_EOL,
 }
 
 
@@ -66,6 +67,8 @@ class ChangesView:
 
     def patches(self, diff: pygit2.Diff) -> list[pygit2.Patch]:
         """The changes that are wanted, renamed files found."""
+        if self.line.value("M"):
+            raise not_computed("diff -M with a share")
         if "no-renames" not in self.line:
             diff.find_similar()
         letters = self.line.value("diff-filter") or ""

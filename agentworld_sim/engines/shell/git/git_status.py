@@ -90,7 +90,13 @@ class Status:
             ]
         found = [name for name in names if name.rstrip("/") in paths]
         self.untracked = [name for name in found if flags[name] & FileStatus.WT_NEW]
-        self.ignored = [name for name in found if flags[name] & FileStatus.IGNORED]
+        # libgit2 takes empty folders for ignored ones.
+        self.ignored = [
+            name
+            for name in found
+            if flags[name] & FileStatus.IGNORED
+            and (name[-1] != "/" or any(one.is_file() for one in (repo.folder / name).rglob("*")))
+        ]
 
     def relative(self, name: str) -> str:
         """A path as seen from where git runs."""
@@ -213,14 +219,14 @@ def place_without_branch(repo: Repository) -> str:
     return "Not currently on any branch."
 
 
-def _counts(repo: Repository, upstream: str) -> tuple[int, int] | None:
+def _counts(repo: Repository, upstream: str, tip: str | None) -> tuple[int, int] | None:
     oid = repo.ref(upstream)
-    return repo.library.ahead_behind(repo.head, oid) if oid and repo.head else None  # pyright: ignore[reportArgumentType]
+    return repo.library.ahead_behind(tip, oid) if oid and tip else None  # pyright: ignore[reportArgumentType]
 
 
-def ahead_behind(repo: Repository, upstream: str) -> str:
-    """`[ahead 1, behind 2]` with a blank before it; empty when even."""
-    counts = _counts(repo, upstream)
+def ahead_behind(repo: Repository, upstream: str, tip: str | None = None) -> str:
+    """`[ahead 1, behind 2]` with a blank before it, of a commit or HEAD; empty when even."""
+    counts = _counts(repo, upstream, tip or repo.head)
     if counts is None:
         return " [gone]"
     parts = [
@@ -234,9 +240,17 @@ def tracking(repo: Repository) -> str:
     upstream = repo.upstream(repo.branch)
     if not upstream or not repo.head:
         return ""
-    name, counts = short_ref(upstream), _counts(repo, upstream)
-    if counts is None or counts[1]:
-        raise not_computed("status of a branch that is behind another")
-    if ahead := counts[0]:
+    name, counts = short_ref(upstream), _counts(repo, upstream, repo.head)
+    if counts is None:
+        raise not_computed("status of a branch whose upstream is gone")
+    ahead, behind = counts
+    if ahead and behind:
+        return (
+            f"Your branch and '{name}' have diverged,\nand have {ahead} and {behind} different commits each, "
+            'respectively.\n  (use "git pull" to merge the remote branch into yours)\n'
+        )
+    if behind:
+        return f"Your branch is behind '{name}' by {many(behind, 'commit')}, and can be fast-forwarded.\n  (use \"git pull\" to update your local branch)\n"
+    if ahead:
         return f"Your branch is ahead of '{name}' by {many(ahead, 'commit')}.\n  (use \"git push\" to publish your local commits)\n"
     return f"Your branch is up to date with '{name}'.\n"

@@ -81,9 +81,15 @@ def force_work(repo: Repository, tree: pygit2.Tree) -> None:
 
 
 def restore_paths(
-    repo: Repository, paths: Paths, tree: pygit2.Tree | None, *, index: bool, work: bool
+    repo: Repository,
+    paths: Paths,
+    tree: pygit2.Tree | None,
+    *,
+    index: bool,
+    work: bool,
+    keep: bool = False,
 ) -> list[str]:
-    """Takes files from a tree, or without one from the index.
+    """Takes files from a tree, or without one from the index; those that are not there go, or are kept.
 
     Raises:
         GitFailure: a path is not known there.
@@ -94,7 +100,8 @@ def restore_paths(
         source.read_tree(tree)
     conflicts = conflicts_of(known)
     names = [name for name, _ in entries(source) if name in paths]
-    gone = [name for name, _ in entries(known) if name in paths and name not in source]
+    there = [] if keep else [name for name, _ in entries(known)]
+    gone = [name for name in there if name in paths and name not in source]
     if paths.unused:
         raise unknown_paths(paths.unused)
     changed: list[str] = []
@@ -179,7 +186,9 @@ def clean(run: GitRun, line: GitLine) -> None:
 @takes("q", "soft mixed hard quiet=q")
 def reset(run: GitRun, line: GitLine) -> None:
     repo = run.tree
-    revisions, given = run.revisions_and_paths(line)
+    revisions, given = list(line.operands[:1]), [*line.operands[1:], *(line.rest or ())]
+    if not revisions or not repo.find(revisions[0]):
+        revisions, given = run.revisions_and_paths(line)
     how = line.last("soft", "mixed", "hard") or "mixed"
     name = revisions[0] if revisions else "HEAD"
     if given:
