@@ -65,14 +65,14 @@ def _commits(run: GitRun, words: Sequence[str]) -> list[str]:
         ids = [str(one.id) for one in walk(repo, ids, hidden, Paths(repo, []))]
         ids = ids[:: 1 if run.command == "revert" else -1]
     if not ids:
-        raise _failed(run, "error: empty commit set passed\n")
+        raise _pick_failure(run, "error: empty commit set passed\n")
     return ids
 
 
 cherry_pick, revert = takes("nxm:", _LONG)(_pick), takes("nm:", _LONG)(_pick)
 
 
-def _failed(run: GitRun, text: str) -> GitFailure:
+def _pick_failure(run: GitRun, text: str) -> GitFailure:
     return GitFailure(f"{text}fatal: {run.command} failed\n")
 
 
@@ -84,14 +84,14 @@ def _pick_one(run: GitRun, line: GitLine, oid: str) -> bool:
     short, title = repo.short(oid), subject_of(message)
     if conflicts_of(index):
         said = NOT_RESOLVED.format("Reverting" if reverts else "Cherry-picking")
-        raise _failed(run, said.partition("fatal:")[0])
+        raise _pick_failure(run, said.partition("fatal:")[0])
     staged = str(index.write_tree())
     if commits and staged != str(repo.tree("HEAD").id):
-        raise _failed(run, _DIRTY.format(run.command))
+        raise _pick_failure(run, _DIRTY.format(run.command))
     if len(parents) > 1 and not number:
-        raise _failed(run, f"error: commit {oid} is a merge but no -m option was given.\n")
+        raise _pick_failure(run, f"error: commit {oid} is a merge but no -m option was given.\n")
     if number > len(parents):
-        raise _failed(run, f"error: commit {oid} does not have parent {number}\n")
+        raise _pick_failure(run, f"error: commit {oid} does not have parent {number}\n")
     parent = str(parents[max(number - 1, 0)]) if parents else None
     old, new, label = repo.tree(parent), made.tree, f"{short} ({title})"
     if reverts:
@@ -108,7 +108,7 @@ def _pick_one(run: GitRun, line: GitLine, oid: str) -> bool:
     except GitFailure as failure:
         if not commits and staged != str(repo.tree("HEAD").id):
             raise not_computed(f"{run.command} -n where changes are staged") from None
-        raise _failed(run, str(failure)) from None
+        raise _pick_failure(run, str(failure)) from None
     if not clean and not commits:
         raise not_computed(f"{run.command} -n with conflicts")
     if not clean:
@@ -143,7 +143,7 @@ def _resume(run: GitRun, verb: str) -> None:
         repo.drop(*_HEADS.values())
     elif not any(map(repo.text, _HEADS.values())):
         what = run.command if verb == "skip" else "cherry-pick or revert"
-        raise _failed(run, f"error: no {what} in progress\n")
+        raise _pick_failure(run, f"error: no {what} in progress\n")
     elif Status(repo, Paths(repo, []), "no").unstaged:
         raise not_computed(f"{run.command} --{verb} with changes that are not staged")
     else:
