@@ -182,7 +182,7 @@ def _conflict_text(name: str, line: GitLine) -> str:
         return f"{quote_path(name)}\n" * again
     if "name-status" in line:
         return "".join(f"{letter}\t{quote_path(name)}\n" for letter in "UM"[:again])
-    if "cached" in line or "staged" in line or "stat" in line:
+    if "cached" in line or "staged" in line:
         return f"* Unmerged path {quote_path(name)}\n"
     raise not_computed("diff of files in conflict, which --name-only lists")
 
