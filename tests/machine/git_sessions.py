@@ -55,6 +55,116 @@ def _with(start: str, *bodies: str) -> list[str]:
 
 _EDIT = "sed -i 's/a - b/a - b + 0/' src/calc.py; "
 
+_NAMED = """git config --global user.name 'Ada Example'; git config --global user.email ada@example.com
+git config --global init.defaultBranch main
+"""
+_PACKAGE = (
+    _NAMED
+    + r'''git init -q p; cd p; mkdir -p pkg/db/models pkg/utils tests/db docs
+cat > pkg/db/models/query.py <<'E'
+import copy
+
+
+class QuerySet:
+    """Represent a lazy database lookup for a set of objects."""
+
+    def __init__(self, model=None, query=None, using=None, hints=None):
+        self.model = model
+        self._db = using
+        self._hints = hints or {}
+        self._result_cache = None
+
+    def __len__(self):
+        self._fetch_all()
+        return len(self._result_cache)
+
+    def filter(self, *args, **kwargs):
+        self._not_support_combined_queries('filter')
+        return self._filter_or_exclude(False, args, kwargs)
+
+    def exclude(self, *args, **kwargs):
+        self._not_support_combined_queries('exclude')
+        return self._filter_or_exclude(True, args, kwargs)
+
+    def delete(self):
+        """Delete the records in the current QuerySet."""
+        self._not_support_combined_queries('delete')
+        if self.query.is_sliced:
+            raise TypeError("Cannot use 'limit' or 'offset' with delete.")
+        del_query = self._chain()
+        del_query._for_write = True
+        return del_query
+
+
+def get_related(names):
+    out = {}
+    for name in names:
+        out[name] = copy.copy(name)
+    return out
+E
+cat > pkg/utils/text.py <<'E'
+import re
+
+
+def capfirst(x):
+    """Capitalize the first letter of a string."""
+    return x and str(x)[0].upper() + str(x)[1:]
+
+
+def slugify(value):
+    value = re.sub(r'[^\w\s-]', '', value).strip().lower()
+    return re.sub(r'[-\s]+', '-', value)
+E
+touch pkg/__init__.py pkg/db/__init__.py pkg/db/models/__init__.py pkg/utils/__init__.py tests/__init__.py
+printf 'from pkg.utils import text\n\n\ndef test_cap():\n    assert text.capfirst("ab") == "Ab"\n' > tests/test_text.py
+printf '*.pyc\n__pycache__/\n*.egg-info/\n.tox/\n' > .gitignore
+printf 'Project\n=======\n\nA package.\n' > README.rst; printf '[metadata]\nname = pkg\n' > setup.cfg
+git add .; git commit -qm 'Initial import'; tick
+sed -i 's/strip().lower()/strip().lower()  # tidy/' pkg/utils/text.py; git commit -qam 'Fixed #1 -- Noted why slugs are tidied.'; tick
+printf '\n\ndef phone(x):\n    return x\n' >> pkg/utils/text.py; printf '\nNotes\n-----\n' >> README.rst; git commit -qam 'Refs #2 -- Added phone().
+
+It is used by forms only.'; tick
+'''
+)
+_WEB = (
+    _NAMED
+    + r"""git init -q web; cd web; mkdir -p src/lib test
+printf 'export function add(a, b) {\n  return a + b;\n}\n\nexport function div(a, b) {\n  return a / b;\n}\n' > src/lib/math.js
+printf 'import { add } from "./lib/math.js";\n\nconsole.log(add(1, 2));\n' > src/index.js
+printf '{\n  "name": "web",\n  "version": "1.0.0",\n  "scripts": {\n    "test": "node test"\n  }\n}\n' > package.json
+printf 'node_modules/\ndist/\n.env\n' > .gitignore; printf '# web\n' > README.md
+git add -A; git commit -qm 'feat: first version'; tick; git tag v1.0.0
+sed -i 's/1.0.0/1.1.0/' package.json; git commit -qam 'chore: bump version'; tick; git tag -a v1.1.0 -m 'Release 1.1.0'
+git checkout -q -b feature/sub; printf '\nexport function sub(a, b) {\n  return a - b;\n}\n' >> src/lib/math.js; git commit -qam 'feat: sub'; tick
+printf 'import { sub } from "../src/lib/math.js";\nif (sub(2, 1) !== 1) throw new Error("sub");\n' > test/sub.js; git add -A; git commit -qm 'test: sub'; tick
+git checkout -q main; printf '\nUsage: see src.\n' >> README.md; git commit -qam 'docs: usage'; tick
+"""
+)
+_JOINED = (
+    _WEB
+    + "git merge -q --no-ff -m \"Merge branch 'feature/sub'\" feature/sub; tick; echo done >> README.md; git commit -qam 'docs: done'; tick\n"
+)
+_REMOTE = (
+    _WEB
+    + r"""git remote add origin https://github.com/example/web.git; mkdir -p .git/refs/remotes/origin; git rev-parse HEAD~1 > .git/refs/remotes/origin/main
+"""
+)
+_APART = (
+    _PACKAGE
+    + r"""git checkout -q -b fix; sed -i 's/out = {}/out = dict()/' pkg/db/models/query.py; sed -i "s/A package./A fixed package./" README.rst; git commit -qam 'Use dict()'; tick
+git checkout -q main; sed -i 's/out = {}/result = {}/' pkg/db/models/query.py; git commit -qam 'Rename out'; tick
+"""
+)
+_PROGRAM = (
+    _NAMED
+    + r"""git init -q c; cd c; mkdir src include
+printf '#include <stdio.h>\n\nstatic int helper(int a)\n{\n\treturn a + 1;\n}\n\nint main(int argc, char **argv)\n{\n\tint i;\n\n\tfor (i = 0; i < argc; i++) {\n\t\tprintf("%%s\\n", argv[i]);\n\t}\n\treturn helper(0) - 1;\n}\n' > src/main.c
+printf '#ifndef UTIL_H\n#define UTIL_H\n\nint util(void);\n\n#endif\n' > include/util.h; printf 'CC = gcc\n\nall: main\n\nmain: src/main.c\n\t$(CC) -o $@ $<\n\nclean:\n\trm -f main\n' > Makefile
+printf '*.o\n/main\n' > .gitignore; git add .; git commit -qm 'Start'; tick; printf 'int util(void)\n{\n\treturn 42;\n}\n' > src/util.c; git add .; git commit -qm 'Add util'; tick
+"""
+)
+
+
 SESSIONS: list[str] = [
     *_with(
         _BASE,
@@ -274,6 +384,124 @@ SESSIONS: list[str] = [
         "git branch --merged; git branch --no-merged; git branch --merged feature; git branch --contains feature~1; git merge -q feature; git branch --merged; git branch -d feature; git branch --merged main -v; git branch --no-merged=main; git branch --contains=HEAD",
         "git remote add origin git@github.com:e/p.git; git remote -v; git remote set-url origin https://e.example/p; git config branch.main.remote origin; git config branch.main.merge refs/heads/main; git push; echo $?; git pull; echo $?; git fetch -p; git remote remove origin; git config --list --local; git push",
         "git tag -f v1; git tag v1; git tag -f v1 feature; git tag 'v1 x'; git log --oneline --all --decorate; git checkout -q feature; git tag rel/1; git branch rel; git log -1 --decorate --oneline",
+    ),
+    *_with(
+        _TWO,
+        "git cherry-pick feature; git reflog -3; git show -s --format=fuller; git cherry-pick feature; echo $?; git status; cat .git/MERGE_MSG; git cherry-pick --skip; git reflog -2; git revert HEAD; git log -1; git reflog -2; git revert --no-edit HEAD~1; echo $?; git cherry-pick --abort; git revert --abort; git cherry-pick --continue; git cherry-pick nope; git status; git revert --no-edit HEAD HEAD~1; git revert -n HEAD; git status; git revert --abort; git status; git cherry-pick -x feature; git cherry-pick --skip",
+    ),
+    *_with(
+        _CLASH,
+        "git cherry-pick other; echo $?; git status; cat .git/MERGE_MSG; head -9 src/calc.py; git cherry-pick other; git cherry-pick --continue; git cherry-pick --abort; git reflog -3; git status; git cherry-pick other; git checkout --theirs src/calc.py; git add .; git status; git cherry-pick --continue; git log -1; git cherry-pick --continue --no-edit; git reset -q --hard HEAD~1; git cherry-pick other; git add .; git commit --no-edit; git reflog -4; git revert HEAD~1; git status; git commit -am x; git log -1",
+    ),
+    *_with(
+        _TWO,
+        'echo x >> src/calc.py; git cherry-pick feature; echo $?; git add .; git cherry-pick feature; echo $?; git revert HEAD; echo $?; git reset -q --hard; echo x >> numbers.txt; git revert HEAD; echo $?; git checkout -q .; git cherry-pick -n feature; echo $?; cat .git/MERGE_MSG; git status; git commit -m "with own"; git reflog -2; git reset -q --hard HEAD~1; git merge -q --no-ff -m J feature; git revert HEAD; echo $?; git revert -m 1 HEAD; echo $?; git log -1 --format=%B; git revert -m 3 HEAD~1; echo $?; git cherry-pick -m 2 HEAD; echo $?; git cherry-pick main..main; git cherry-pick HEAD..HEAD~1; git log --oneline -5',
+    ),
+    *_with(
+        _TWO,
+        'git cherry-pick feature; git checkout -q -b z; git cherry-pick -x feature; git checkout -q -b y; git status; git checkout -q -b w HEAD~1; echo 1 > w; git add w; git commit -qm "w\n\nSigned-off-by: A <a@b>"; git checkout -q z; git cherry-pick -x w; git log -1 --format=%B; git cherry-pick -n w; git status -s; git revert -n HEAD; git status -s; git commit; git revert --continue; git log -3; git revert -n HEAD; git checkout -q -f main; git status; git merge -q feature; echo x >> src/calc.py; git commit -qam y; git cherry-pick feature; git commit --amend -m x; git commit -am x README.md',
+    ),
+    *_with(
+        _CLASH,
+        "git checkout -q other; git cherry-pick main; git add .; git commit -q --no-edit;  git revert --no-edit HEAD~1; git status; git diff --name-only; git revert --abort; git status -s; git revert HEAD~1; git add .; git revert --continue; git log -2; git reflog -3",
+    ),
+    *_with(
+        _TWO,
+        "git rev-list --count HEAD; git rev-list HEAD -n 2; git rev-list nope; git rev-list --all; git rev-list --left-right --count main...feature; git rev-list --left-right main...feature; git rev-list --max-parents=0 HEAD; git rev-list -1 HEAD -- README.md; git rev-list --oneline -2 HEAD; git rev-list --count main..feature; git rev-list --count --all; git rev-list HEAD --no-merges --reverse; git rev-list --count --since=2023-11-13 HEAD; git rev-list feature ^main; git log --branches --oneline; git log --tags --oneline; git rev-list -n 1 --abbrev-commit HEAD",
+    ),
+    *_with(
+        _TWO,
+        "git cat-file -t HEAD; git cat-file -p HEAD; git cat-file -p HEAD^{tree}; git cat-file -p HEAD:src; git cat-file -s HEAD:README.md; git cat-file -e HEAD:nope; echo $?; git cat-file -e nope; echo $?; git cat-file -e 1234567890123456789012345678901234567890; echo $?; git cat-file -p 1234567890123456789012345678901234567890; echo $?; git cat-file -t 1234567890123456789012345678901234567890; echo $?; git cat-file -p nope; git cat-file blob HEAD:README.md; git cat-file commit HEAD:README.md; echo $?; git cat-file -p HEAD:nope; git cat-file -t nope; git cat-file -e HEAD; echo $?; git tag -a v1 -m x; git cat-file -t v1; git cat-file -p v1; git cat-file commit v1; git show nope:x; git cat-file -p nope:x; git cat-file -p HEAD:README.md; git cat-file -s HEAD",
+    ),
+    *_with(
+        _TWO,
+        "git ls-tree HEAD; git ls-tree -r HEAD; git ls-tree -r --name-only HEAD; git ls-tree HEAD src docs/; git ls-tree -l HEAD README.md src/calc.py; git ls-tree -r -t HEAD src; git ls-tree -d HEAD; git ls-tree nope; git ls-tree HEAD:README.md; git ls-tree HEAD nope; echo $?; cd src; git ls-tree HEAD; git ls-tree --full-tree HEAD; git ls-tree -r HEAD --name-only --full-name; git ls-tree HEAD ../docs/ calc.py; git ls-tree HEAD:docs; cd ..; git ls-tree --name-only feature docs/; git ls-tree -r feature --name-only src; git ls-tree -r --long HEAD",
+    ),
+    *_with(
+        _TWO,
+        "git symbolic-ref HEAD; git symbolic-ref --short HEAD; git symbolic-ref nope; git symbolic-ref refs/heads/main; git symbolic-ref -q refs/heads/main; echo $?;  rm -f .git/logs/HEAD; git checkout -q HEAD~1; git symbolic-ref HEAD; git symbolic-ref -q --short HEAD; echo $?; git symbolic-ref refs/remotes/origin/HEAD; echo $?; git reflog",
+    ),
+    *_with(
+        _TWO,
+        'git describe; git describe --always; git describe --tags --always --dirty; git tag l1 HEAD~1; git describe; git describe --tags; git tag -a v1 -m v1 HEAD~2; git describe; git describe --tags; git describe --long --tags l1; git describe --exact-match; git describe --tags --abbrev=0; git describe --abbrev=10; git describe HEAD~2; git describe HEAD~3; git describe --tags HEAD~3; git describe nope; echo >> README.md; git describe --dirty; git describe --dirty=-mod --tags; git describe --match "l*" --tags; git describe --dirty HEAD; git describe --tags feature; git describe --always --abbrev=4; git describe --tags --exact-match l1; git tag -a v2 -m v2; git tag -a v3 -m v3; git describe; git describe --always --dirty',
+    ),
+    *_with(
+        _TWO,
+        'git shortlog -sn; git shortlog -sn HEAD; git shortlog -sne --all; git shortlog HEAD; git shortlog feature~1..feature; git shortlog nope; git commit -q --allow-empty --author="Bob <b@c>" -m "By Bob"; git commit -q --allow-empty --author="aaron <a@c>" -m "By aaron"; git shortlog -s HEAD; git shortlog -s -n -e HEAD; git shortlog -n main; git shortlog -sn --no-merges HEAD~2..HEAD; git shortlog HEAD -- README.md',
+    ),
+    *_with(
+        _BASE,
+        'git log --since=2023-11-14T22:15:00 --oneline; git log --until="2023-11-14 22:15:00" --oneline; git log --after=2023-11-13 --before=2023-11-16 --oneline; git log --since="2 weeks ago" --oneline; git log --since=yesterday; git log --since="10 years ago" --oneline --until="1 month ago"; git log --since=3.days.ago -p; git mv README.md READ.md; git commit -qm mv; echo 1 >> READ.md; git commit -qam ed; git log --follow --oneline READ.md; git log --follow --oneline --stat READ.md;git log --follow -p --format=%h -- READ.md; git log --follow --oneline --name-status -2 READ.md; cd src; git log --follow --oneline calc.py; git log --follow -1 ../READ.md; git log --since=1.week --before=2023-01-01',
+    ),
+    *_with(
+        _BASE,
+        r'printf "a \nb\n  \tc\n<<<<<<< x\n\n\n" >> README2; printf "x\t \n" >> src/calc.py; printf "\n" >> numbers.txt; printf "a\r\n" >> docs/index.md; git diff --check; echo $?; git add .; git diff --cached --check; echo $?; git diff --check; echo $?; git diff --check HEAD -- src; git diff --check --stat HEAD; git diff HEAD~1 HEAD --check; printf "end \n" > README.md; git diff --check; git rm -q -f README2; git diff HEAD --check; git mv numbers.txt n; git diff --cached --check',
+    ),
+    *_with(
+        _TWO,
+        "git push fork; echo $?; git push fork main; git remote add fork https://e.example/x.git; git push fork; git push fork main; git push fork HEAD; git push nope HEAD:main; git push -u fork main; git remote add origin https://o.example/y; git push; git push fork; git push origin; git push https://e.example/z; git push ../nope",
+    ),
+    *_with(
+        _PACKAGE,
+        "echo 'x = 1' > tests/db/test_new.py; sed -i 's/if self.query.is_sliced:/if self.query.is_sliced or self.query.distinct:/' pkg/db/models/query.py; git add -A && git diff --cached; git diff --cached --stat; git reset; git status -s; git checkout -- . ; git status -s",
+        "git checkout -b fix-issue; sed -i 's/if self.query.is_sliced:/if self.query.is_sliced or self.query.distinct:/' pkg/db/models/query.py; git add pkg/db/models/query.py; git commit -m 'Fix delete() on distinct querysets'; git log -1 --stat; git diff main; git checkout main; git diff main fix-issue; git checkout fix-issue",
+        "git checkout HEAD~1 -- pkg/utils/text.py; git diff --cached; git diff HEAD; git checkout HEAD -- pkg/utils/text.py; git status; git checkout main -- pkg/utils/text.py",
+        "git checkout HEAD~2; git log --oneline; git checkout main; git branch",
+        "mkdir -p build; echo a > build/a; echo b > x.pyc; git status; git status --ignored; git clean -nd; git clean -fd; git status",
+        "git mv pkg/utils/text.py pkg/utils/strings.py; git status; git diff --cached; git diff HEAD --stat; git commit -qm 'Rename text'; git log --follow --oneline pkg/utils/strings.py; git show --stat; git checkout HEAD~1; git checkout -",
+        "git rev-parse HEAD; git rev-parse --abbrev-ref HEAD; git rev-parse --show-toplevel; git status | head -5; git log -1 --format='%H %an %ad'; git checkout --detach; git checkout -q main; git branch",
+        "git diff HEAD~1 HEAD; git diff HEAD~2..HEAD -- README.rst; git diff HEAD^ HEAD --name-only; git diff HEAD~1 --stat; git checkout HEAD~1 README.rst; git diff HEAD",
+        "sed -i '/^def phone/,$d' pkg/utils/text.py; git diff; git diff --check; git diff HEAD~1 -- pkg/utils/text.py; git checkout HEAD~1 pkg/utils/text.py; git status -s; git checkout HEAD pkg/utils/text.py; git diff HEAD",
+        "git checkout nope; git checkout -- nope.py; git checkout main; git diff nope; git show nope:README.rst",
+        "git diff HEAD@{1}; git diff @~1 @ --stat; git checkout @~1 -q; git status; git checkout -f main; git diff main@{0} --stat; git diff --exit-code; echo $?",
+    ),
+    *_with(
+        _WEB,
+        "git branch -a; git log --oneline --all; git log main..feature/sub --oneline; git diff main...feature/sub; git diff main..feature/sub --stat; git checkout -b third feature/sub; git diff main...third --name-status",
+        "git checkout feature/sub; git log --oneline -3; git diff main -- src; git checkout main; git status; git checkout feature/sub -- src; git diff --cached --stat; git checkout HEAD -- src",
+        "git merge feature/sub; git log --oneline -3; git show --stat; git diff HEAD~1 --name-only",
+        "git tag; git describe --tags; git diff v1.0.0 v1.1.0; git show v1.1.0 --stat; git checkout v1.0.0; git checkout -q main",
+        "git merge-base main feature/sub; git rev-list --count main..feature/sub; git cherry-pick feature/sub~1; git log --oneline -2; git diff HEAD~1",
+        "git show feature/sub:test/sub.js; git checkout feature/sub -- test/sub.js; git status; git diff --cached --name-status; git checkout HEAD -- test/sub.js; git status -s; git rm -q --cached test/sub.js; git status -s",
+        "git stash list; echo 1 >> README.md; git stash push -m wip; git stash list; git stash show -p; git checkout stash@{0} -- README.md; git diff --cached; git stash drop",
+        "git rm src/index.js; git status; git diff --cached --stat; git reset HEAD src/index.js; git checkout src/index.js; ls src; git diff",
+    ),
+    *_with(
+        _JOINED,
+        "git log -3; git log --oneline --no-merges -4; git show HEAD~1 --stat; git revert --no-edit HEAD; git diff HEAD~1; git log --oneline -1",
+        "git branch --merged; git branch -d feature/sub; git reflog -3; git checkout HEAD~1; git status; git checkout main",
+    ),
+    *_with(
+        _REMOTE,
+        "git remote -v; git branch -r; git fetch origin; git diff origin/main; git log origin/main..HEAD --oneline; git status",
+        "git checkout -b fix/x origin/main; git branch -vv; git push origin fix/x; git status -sb; git checkout main",
+    ),
+    *_with(
+        _APART,
+        "git merge fix; git merge --abort; git status; git diff fix --stat; git checkout fix; git diff main -- pkg",
+        "git log --oneline --all --decorate; git diff main fix; git checkout fix; git checkout main -- README.rst; git status; git stash; git checkout main",
+    ),
+    *_with(
+        _PROGRAM,
+        "sed -i 's/i < argc/i < argc - 1/' src/main.c; git diff; git diff --stat; git add -u; git diff --cached; git commit -m 'Skip the last'; git show --stat --oneline; git checkout -q HEAD~1; git diff main --stat; git checkout main",
+        "git log --oneline --name-only; git log --format='%h %cd %s' --date=iso; git show HEAD --format=%B; git diff HEAD~1 --name-status; git ls-files; git checkout HEAD~1 -- .; git status -s",
+        "sed -i '1i /* Licence */' src/main.c src/util.c include/util.h; git diff --stat; git diff; git diff -- '*.h'; git diff -- . ':!src'; git checkout -- '*.c'; git status --short",
+    ),
+    *_with(
+        _NAMED,
+        "mkdir n; cd n; git init; git status; git diff; git log; echo a > a; git add a; git diff --cached; git commit -m First; git diff HEAD~1",
+    ),
+    *_with(
+        _TWO,
+        'echo x >> README.md; git diff --find-renames HEAD --stat; printf "# Project  \\nMore text\\t\\n" > README.md; git diff --ignore-space-at-eol; git reset HEAD nope.txt; echo $?; git reset -- nope; echo $?; git reset nope; echo $?; git reset HEAD -- README.md; git rm -q -f README.md;  git reset README.md; git reset -q HEAD; git status -s; git rm -q run.sh; git reset HEAD run.sh; git checkout run.sh; git show -M --stat feature',
+    ),
+    *_with(
+        _TWO,
+        'git checkout feature -- feature.txt; git status -s; git checkout HEAD -- feature.txt; git status -s; git checkout HEAD -- .; git checkout HEAD~1 -- .; git status -s; git add -A; git commit -qm F; git checkout main~1 -- .; git status -s; git restore -s HEAD~1 .; git status -s; mkdir -p e/f; touch g.o; echo "*.o" > .gitignore; git status --ignored; git status -s --ignored; mkdir h; touch h/x.o; git status --ignored -s',
+    ),
+    *_with(
+        _TWO,
+        "mkdir -p .git/refs/remotes/origin; git remote add origin u; git rev-parse HEAD > .git/refs/remotes/origin/main; git rev-parse feature > .git/refs/remotes/origin/dev; git checkout --detach; git reflog -2; git checkout --detach; git checkout; git checkout -q main; git checkout -b x origin/main; git branch z origin/main; git branch -v; git switch -c w origin/dev; git checkout -q dev; git checkout -q x; git reset -q --hard origin/dev; git config branch.x.merge refs/heads/dev; tail -1 .git/logs/refs/heads/x; cat .git/config; git status; git reset -q --hard HEAD~1; git status; git commit -qm new --allow-empty; git status -sb; git branch -v; git branch -vv; git branch -d q; git branch -D z; git config branch.x.merge refs/heads/gone; git branch -vv",
     ),
 ]
 

@@ -68,12 +68,13 @@ def test_the_real_git_accepts_the_repository(shell: MachineShell, tmp_path: Path
         "git checkout -q -b other; echo 2 >> a; git commit -qam Other; git checkout -q main; echo 3 > c; git add c"
     )
     shell.out(
-        "git commit -qm Third; git merge -q --no-ff -m Join other; echo 4 >> a; git stash -q; git tag -a v1 -m One; rm d/b"
+        "git commit -qm Third; git merge -q --no-ff -m Join other; git revert -m 1 HEAD > rest; git cherry-pick -x other >> rest; rm rest; "
+        "echo 4 >> a; git stash -q; git tag -a v1 -m One; rm d/b"
     )
     export(shell, "/srv/r", tmp_path)
     assert host_git(tmp_path, "fsck", "--strict", "--no-dangling") == ""
     assert host_git(tmp_path, "status", "--porcelain") == " D d/b\n"
-    assert host_git(tmp_path, "log", "--oneline").count("\n") == 4
+    assert host_git(tmp_path, "log", "--oneline").count("\n") == 6
     assert host_git(tmp_path, "stash", "list").startswith("stash@{0}: WIP on main")
     assert host_git(tmp_path, "reflog") == shell.out("git reflog")
 

@@ -45,6 +45,19 @@ async def test_a_route_keeps_git_from_being_imagined() -> None:
             await here.turn("git bisect start")
 
 
+async def test_commits_that_stop_on_the_way_are_refused_and_change_nothing() -> None:
+    async with await ImaginedWorld.create(routes={"git": "compute"}) as here:
+        await here.turn(
+            _START
+            + "git checkout -qb other; echo 2 > g; git add g; git commit -qm Two; echo 3 > f; git commit -qam Three; "
+            "git checkout -q main; echo 4 > f; git commit -qam Four"
+        )
+        with pytest.raises(EngineFailure, match="cherry-pick of several commits that stops at"):
+            await here.turn("cd r; git cherry-pick main..other")
+        turn = await here.turn("cd r; git status -sb; ls; git log --format=%s; cat f")
+        assert turn.observation.text == "## main\nf\nFour\nFirst\n4\n"
+
+
 @pytest.mark.parametrize(
     "operation",
     [

@@ -11,6 +11,7 @@ from agentworld_sim.engines.shell.git.git_status import (
     Status,
     ahead_behind,
     place_without_branch,
+    short_ref,
     tracking,
 )
 from agentworld_sim.engines.shell.git.git_texts import (
@@ -95,7 +96,7 @@ def _checkout_paths(
                 repo.written = True
         return len(paths.given), "the index"
     tree = repo.tree(source) if source else None
-    changed = restore_paths(repo, paths, tree, index=bool(source), work=True)
+    changed = restore_paths(repo, paths, tree, index=bool(source), work=True, keep=True)
     return len(changed), repo.short(str(tree.id)) if tree else "the index"
 
 
@@ -116,7 +117,7 @@ def switch_to(
     if name == "-":
         moves = [said for *_, said in repo.log_of("HEAD") if said.startswith("checkout: moving ")]
         name = moves[0].split(" ")[3] if moves else "@{-1}"
-    shown = name or before or "HEAD"
+    shown = name or (before if not detach else None) or "HEAD"
     if new is not None:
         _branch_name(new)
         if repo.ref(f"refs/heads/{new}") and not reset:
@@ -129,6 +130,8 @@ def switch_to(
     if (names := Status(repo, Paths(repo, []), "no").conflicts) and not force:
         run.out += [f"{one}: needs merge\n" for one in names]
         raise error("you need to resolve your current index first")
+    if "q" not in line and (repo.text("CHERRY_PICK_HEAD") or repo.text("REVERT_HEAD")):
+        raise not_computed("checkout that ends a cherry-pick or a revert")
     old = repo.head
     if old is None and name is None and new:
         repo.set_head(new, None, "")
@@ -146,11 +149,15 @@ def switch_to(
     elif branch is None and name is None and not detach:
         branch = before
     existed = repo.ref(f"refs/heads/{branch}")
+    if new and existed and repo.upstream(new):
+        raise not_computed("checkout -B of a branch that follows another")
     if new or remote:
         said = f"branch: {'Reset to' if existed else 'Created from'} {name or 'HEAD'}"
         repo.set_ref(f"refs/heads/{branch}", oid, said)
     leaving = old if before is None and old != oid else None
     repo.set_head(branch, oid, f"checkout: moving from {before or old} to {branch or shown}")
+    repo.conclude()
+    upstream = _follow(run, branch, remote or name) if new or remote else ""
     if "q" in line:
         return
     now = Status(repo, Paths(repo, []), "no")
@@ -161,23 +168,30 @@ def switch_to(
             run.say(f"{letter.replace('R', 'A')}\t{quote_path(path)}")
     if leaving:
         _tell_what_is_left(run, leaving)
-    if name is None and new is None:
+    if name is None and new is None and not detach:
         run.out.append(tracking(repo))
     elif branch is None:
         if before is not None and repo.setting("advice.detachedhead") != "false" and not detach:
             run.err.append(_DETACHED.format(shown))
         run.complain(f"HEAD is now at {repo.short(oid)} {subject_of(message_of(target))}")
-    elif new:
+    elif new or remote:
         verb = "Switched to and reset branch" if existed else "Switched to a new branch"
         run.complain(f"{'Reset branch' if branch == before else verb} '{branch}'")
-    elif remote:
-        upstream = remote.removeprefix("refs/remotes/")
-        run.set_upstream(branch, upstream.partition("/")[0])
-        run.complain(f"Switched to a new branch '{branch}'")
-        run.say(f"branch '{branch}' set up to track '{upstream}'.")
+        run.out.append(upstream)
     else:
         run.complain(f"{'Already on' if branch == before else 'Switched to branch'} '{branch}'")
         run.out.append(tracking(repo))
+
+
+def _follow(run: GitRun, branch: str | None, name: str | None) -> str:
+    """Lets a new branch follow the remote one from which it starts; what git says of that."""
+    full = (run.repo.full_ref(name) if name else None) or ""
+    remote, _, there = full.removeprefix("refs/remotes/").partition("/")
+    if not full.startswith("refs/remotes/") or not run.setting(f"remote.{remote}.url"):
+        return ""
+    run.set_config(f"branch.{branch}.remote", remote)
+    run.set_config(f"branch.{branch}.merge", f"refs/heads/{there}")
+    return f"branch '{branch}' set up to track '{remote}/{there}'.\n"
 
 
 def _tell_what_is_left(run: GitRun, oid: str) -> None:
@@ -216,6 +230,7 @@ def branch(run: GitRun, line: GitLine) -> None:
             raise fatal(f"not a valid object name: '{said}'")
         oid = str(repo.commit(start).id)
         repo.set_ref(f"refs/heads/{name}", oid, f"branch: Created from {said}")
+        run.out.append(_follow(run, name, start))
     else:
         _list_branches(run, line, words)
 
@@ -244,11 +259,14 @@ def _delete_branches(run: GitRun, line: GitLine, names: Sequence[str]) -> None:
         raise fatal("branch name required")
     for name in names:
         oid, why = repo.ref(under + name), ""
+        tips = [one for one in (repo.head, repo.ref(repo.upstream(name) or "")) if one]
         if name == repo.branch and not remote:
             why = f"Cannot delete branch '{name}' checked out at '{repo.top}'"
         elif not oid:
             why = f"branch '{name}' not found."
-        elif not force and repo.head and not repo.is_ancestor(oid, repo.head):
+        elif not force and not all(repo.is_ancestor(oid, tip) for tip in tips):
+            if len(tips) > 1:
+                raise not_computed("branch -d that is merged to one of HEAD and its upstream")
             why = f"The branch '{name}' is not fully merged.\nIf you are sure you want to delete it, run 'git branch -D {name}'."
         if why or not oid:
             run.fail(f"error: {why}\n", 1)
@@ -287,9 +305,9 @@ def _list_branches(run: GitRun, line: GitLine, patterns: Sequence[str]) -> None:
             continue
         if "v" in line:
             upstream = repo.upstream(name) if repo.ref(f"refs/heads/{name}") else None
-            if upstream and (star == " " or len(line.values("v")) > 1):
-                raise not_computed("branch -v of branches that follow others")
-            state = ahead_behind(repo, upstream) if upstream else ""
+            state = ahead_behind(repo, upstream, oid) if upstream else ""
+            if upstream and len(line.values("v")) > 1:
+                state = f" [{short_ref(upstream)}{': ' * bool(state)}{state[2:-1]}]"
             subject = subject_of(message_of(repo.commit(oid)))
             run.say(f"{star} {name:<{width}} {repo.short(oid)}{state} {subject}")
         else:

@@ -21,6 +21,7 @@ from agentworld_sim.engines.shell.git.git_show import plain_view
 from agentworld_sim.engines.shell.git.git_stat import counts_of, summary, total_line
 from agentworld_sim.engines.shell.git.git_status import Status
 from agentworld_sim.engines.shell.git.git_texts import (
+    author_of,
     clean_message,
     date_text,
     message_of,
@@ -41,7 +42,13 @@ hint: as appropriate to mark resolution and make a commit.
 fatal: Exiting because of an unresolved conflict.
 """
 
+EMPTY_PICK = """The previous cherry-pick is now empty, possibly due to conflict resolution.
+If you wish to commit it anyway, use:
 
+    git commit --allow-empty
+
+Otherwise, please use 'git cherry-pick --skip'
+"""
 _CHANGED_IN_WORK = (
     FileStatus.WT_MODIFIED
     | FileStatus.WT_DELETED
@@ -63,6 +70,12 @@ def commit(run: GitRun, line: GitLine) -> None:
     amended = old if "amend" in line else None
     if "amend" in line and old is None:
         raise fatal("You have nothing to amend.")
+    picked, merge = repo.text("CHERRY_PICK_HEAD"), (repo.text("MERGE_HEAD") or "").split()
+    if amended and (merge or picked):
+        what = "merge" if merge else "cherry-pick"
+        raise fatal(f"You are in the middle of a {what} -- cannot amend.")
+    if "a" in line and line.words:
+        raise fatal(f"paths '{line.words[0]} ...' with -a does not make sense")
     if "a" in line:
         for name, flag in library.status("no").items():
             if flag & _CHANGED_IN_WORK:
@@ -71,32 +84,30 @@ def commit(run: GitRun, line: GitLine) -> None:
         run.out += [f"U\t{quote_path(name)}\n" for name in sorted(conflicts)]
         raise GitFailure(NOT_RESOLVED.format("Committing"))
     tree = _tree_of(repo, line.words, old) if line.words else str(index.write_tree())
-    merge = (repo.text("MERGE_HEAD") or "").split()
     last = [str(old.id)] if old else []
     parents = [*(map(str, amended.parent_ids) if amended else last), *merge]
     before = repo.tree(parents[0] if parents else None)
-    if line.words and (merge or str(before.id) == tree):
+    if line.words and (merge or picked or str(before.id) == tree):
         raise not_computed("commit of some paths without changes, or in a merge")
     if str(before.id) == tree and not (merge or amended or "allow-empty" in line):
         run.out.append(Status(repo, Paths(repo, [])).long())
-        run.exit_code = 1
+        run.fail(EMPTY_PICK * bool(picked), 1)
         return
-    message = _message(run, line, amended, merging=bool(merge))
-    author = repo.ident("author")
-    if amended:
-        who = amended.author
-        author = f"{who.name} <{who.email}> {date_text(who, 'raw')}"
+    message = _message(run, line, amended, merging=repo.text("MERGE_MSG") is not None)
+    from_other = amended or (repo.commit(picked.strip()) if picked else None)
+    author = author_of(from_other) if from_other else repo.ident("author")
     if name := line.value("author"):
         if not (match := re.fullmatch(r"(.*?) ?<(.*)>", name)):
             raise not_computed("commit --author with less than a name and an address")
         author = f"{match[1]} <{match[2]}> {author.rpartition('> ')[2]}"
     oid = repo.write_commit(tree, parents, message, author)
     kind = " (amend)" if amended else " (merge)" if merge else "" if parents else " (initial)"
+    kind = " (cherry-pick)" if picked else kind
     save_index(repo)
     repo.set_ref("HEAD", oid, f"commit{kind}: {subject_of(message)}")
-    repo.drop("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE")
+    repo.conclude()
     if "q" not in line:
-        run.out.append(_report(repo, oid, dated=bool(amended)))
+        run.out.append(report(repo, oid, dated=bool(from_other)))
 
 
 def _tree_of(repo: Repository, words: list[str], last: pygit2.Commit | None) -> str:
@@ -135,7 +146,7 @@ def _message(run: GitRun, line: GitLine, amended: pygit2.Commit | None, *, mergi
     return text
 
 
-def _report(repo: Repository, oid: str, *, dated: bool) -> str:
+def report(repo: Repository, oid: str, *, dated: bool) -> str:
     """What git says after a commit."""
     made = repo.commit(oid)
     root = " (root-commit)" if not made.parent_ids else ""

@@ -43,12 +43,12 @@ _NOT_CONCLUDED = """You have not concluded your merge (MERGE_HEAD exists).
 Please, commit your changes before you merge."""
 
 
-def _join(
+def join(
     run: GitRun, base: pygit2.Tree, theirs: pygit2.Tree, ours_name: str, their_name: str
 ) -> bool:
     """Merges what came from `base` to `theirs` into index and work tree; whether there was no conflict."""
     repo, library = run.repo, run.repo.library
-    ours = repo.tree("HEAD")
+    ours = repo.tree(str(library.index.write_tree()))
     merged = library.merge_trees(base, ours, theirs)
     conflicts = conflicts_of(merged)
     clean = {name: entry for name, entry in entries(merged) if name not in conflicts}
@@ -62,7 +62,7 @@ def _join(
     for name in sorted(both | conflicts.keys()):
         if name not in conflicts:
             there = name in clean and name in ours and name in theirs
-            if there and clean[name].id not in (ours[name].id, theirs[name].id):
+            if there and ours[name].id != theirs[name].id:
                 run.say(f"Auto-merging {name}")
             continue
         old, mine, other = conflicts[name]
@@ -168,7 +168,7 @@ def _true_merge(
     repo.ident("committer")
     repo.put("ORIG_HEAD", old + "\n")
     try:
-        clean = _join(run, repo.tree(base), theirs.tree, "HEAD", name)
+        clean = join(run, repo.tree(base), theirs.tree, "HEAD", name)
     except GitFailure as failure:
         raise GitFailure(f"{failure}Merge with strategy ort failed.\n", 2) from None
     if clean:
@@ -179,11 +179,16 @@ def _true_merge(
         return True
     repo.put("MERGE_HEAD", oid + "\n")
     repo.put("MERGE_MODE", "")
-    names = "".join(f"#\t{one}\n" for one in sorted(conflicts_of(repo.library.index)))
-    repo.put("MERGE_MSG", f"{message}\n\n# Conflicts:\n{names}")
+    repo.put("MERGE_MSG", f"{message}\n\n{conflict_list(repo)}")
     run.say(_FIX)
     run.exit_code = 1
     return False
+
+
+def conflict_list(repo: Repository) -> str:
+    """What git adds to the message of a merge with conflicts."""
+    names = "".join(f"#\t{one}\n" for one in sorted(conflicts_of(repo.library.index)))
+    return f"# Conflicts:\n{names}"
 
 
 # The stash
@@ -279,7 +284,7 @@ def _apply_entry(run: GitRun, line: GitLine) -> bool:
         run.say("Already up to date.")
     clean = False
     try:
-        clean = _join(run, base, saved.tree, "Updated upstream", "Stashed changes")
+        clean = join(run, base, saved.tree, "Updated upstream", "Stashed changes")
     except GitFailure as failure:
         run.err.append(str(failure))
     if clean:

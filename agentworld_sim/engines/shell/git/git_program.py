@@ -14,6 +14,8 @@ from agentworld_sim.engines.shell.git import (
     git_files,
     git_index,
     git_merge,
+    git_objects,
+    git_pick,
     git_remotes,
     git_show,
     git_status,
@@ -189,12 +191,12 @@ def merge_base(run: GitRun, line: GitLine) -> None:
 
 
 COMMANDS: Mapping[str, Subcommand] = {
-    "add": git_index.add, "blame": git_files.blame, "branch": git_branches.branch, "checkout": git_branches.checkout, "clean": git_work_tree.clean,
-    "commit": git_commit.commit, "config": config, "diff": git_show.diff, "clone": git_remotes.clone, "fetch": git_remotes.reach,
-    "grep": git_files.grep, "init": git_index.init, "log": git_show.log, "ls-files": git_files.ls_files, "ls-remote": git_remotes.reach, "merge": git_merge.merge,
-    "merge-base": merge_base, "mv": git_index.move, "pull": git_remotes.reach, "push": git_remotes.reach, "reflog": git_show.reflog,
-    "remote": git_remotes.remote, "reset": git_work_tree.reset, "restore": git_work_tree.restore, "rev-parse": rev_parse,
-    "rm": git_index.remove, "show": git_show.show, "stash": git_merge.stash, "status": git_status.status,
-    "switch": git_branches.switch, "tag": git_commit.tag, "version": version,
+    "add": git_index.add, "blame": git_files.blame, "branch": git_branches.branch, "checkout": git_branches.checkout, "cat-file": git_objects.cat_file, "cherry-pick": git_pick.cherry_pick, "clean": git_work_tree.clean,
+    "commit": git_commit.commit, "config": config, "describe": git_objects.describe, "diff": git_show.diff, "clone": git_remotes.clone, "fetch": git_remotes.reach,
+    "grep": git_files.grep, "init": git_index.init, "log": git_show.log, "ls-files": git_files.ls_files, "ls-remote": git_remotes.reach, "ls-tree": git_objects.ls_tree, "merge": git_merge.merge,
+    "merge-base": merge_base, "mv": git_index.move, "pull": git_remotes.reach, "revert": git_pick.revert, "push": git_remotes.reach, "reflog": git_show.reflog,
+    "remote": git_remotes.remote, "reset": git_work_tree.reset, "restore": git_work_tree.restore, "rev-list": git_objects.rev_list, "rev-parse": rev_parse,
+    "rm": git_index.remove, "shortlog": git_objects.shortlog, "show": git_show.show, "stash": git_merge.stash, "status": git_status.status,
+    "switch": git_branches.switch, "symbolic-ref": git_objects.symbolic_ref, "tag": git_commit.tag, "version": version,
 }  # fmt: skip
 """The subcommands that are computed."""

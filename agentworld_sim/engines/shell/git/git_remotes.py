@@ -88,7 +88,9 @@ def reach(run: GitRun, line: GitLine) -> None:
     ):
         if not url and not words:
             raise fatal(_NO_DESTINATION)
-        if not upstream and url:
+        # To another remote than the usual one, a branch goes under its own name.
+        elsewhere = target != "origin" and run.setting("remote.origin.url")
+        if not upstream and not elsewhere:
             raise fatal(_NO_UPSTREAM.format(branch, target))
     if not url and not words:
         if run.command == "pull":

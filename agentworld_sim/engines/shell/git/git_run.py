@@ -173,11 +173,6 @@ class GitRun:
         with_config(self.call, path, change, write=True)
         self.repo.__dict__.pop("settings", None) if "repo" in self.__dict__ else None
 
-    def set_upstream(self, branch: str | None, remote: str) -> None:
-        """Lets a branch follow that of the same name elsewhere."""
-        self.set_config(f"branch.{branch}.remote", remote)
-        self.set_config(f"branch.{branch}.merge", f"refs/heads/{branch}")
-
     @property
     def editor_does_nothing(self) -> bool:
         """Whether a message may stay as it is: there is no terminal for another editor."""

@@ -18,6 +18,7 @@ from agentworld_sim.engines.shell.git.git_stat import (
     stat_table,
     summary,
     total_line,
+    whitespace_faults,
 )
 from agentworld_sim.engines.shell.git.git_texts import (
     CommitStyle,
@@ -29,16 +30,17 @@ from agentworld_sim.engines.shell.git.git_texts import (
 )
 from agentworld_sim.engines.shell.git.repository import Repository, bytes_of, conflicts_of, text_of
 
-DIFF_SHORT = "pU:wbas"
+DIFF_SHORT = "pU:wbasM::"
 DIFF_LONG = (
     "stat numstat shortstat summary name-only name-status patch=p unified=U ignore-all-space=w ignore-space-change=b "
-    "text=a no-patch=s no-renames no-color no-ext-diff diff-filter:"
+    "text=a no-patch=s no-renames find-renames=M no-color no-ext-diff diff-filter: ignore-space-at-eol"
 )
 TABLES = ("numstat", "stat", "shortstat", "summary", "name-only", "name-status")
 _FLAGS = {
     "w": DiffOption.IGNORE_WHITESPACE,
     "b": DiffOption.IGNORE_WHITESPACE_CHANGE,
     "a": DiffOption.FORCE_TEXT,
+    "ignore-space-at-eol": DiffOption.IGNORE_WHITESPACE_EOL,
 }
 
 
@@ -65,6 +67,8 @@ class ChangesView:
 
     def patches(self, diff: pygit2.Diff) -> list[pygit2.Patch]:
         """The changes that are wanted, renamed files found."""
+        if self.line.value("M"):
+            raise not_computed("diff -M with a share")
         if "no-renames" not in self.line:
             diff.find_similar()
         letters = self.line.value("diff-filter") or ""
@@ -137,7 +141,7 @@ def plain_view(repo: Repository) -> ChangesView:
     return ChangesView(repo, GitLine([], [], None), Paths(repo, []))
 
 
-@takes(DIFF_SHORT, f"{DIFF_LONG} cached staged exit-code quiet")
+@takes(DIFF_SHORT, f"{DIFF_LONG} cached staged exit-code quiet check")
 def diff(run: GitRun, line: GitLine) -> None:
     repo = run.repo
     revisions, given = run.revisions_and_paths(line)
@@ -162,6 +166,10 @@ def diff(run: GitRun, line: GitLine) -> None:
             both = index.diff_to_tree(repo.tree(words[0]), *view.how)
             both.merge(made)
             made = both
+    if "check" in line:
+        run.out += (found := whitespace_faults(repo, view.patches(made)))
+        run.exit_code = 2 * bool(found)
+        return
     text += view.text(made)
     if "quiet" not in line:
         run.out.append(text)
@@ -174,7 +182,7 @@ def _conflict_text(name: str, line: GitLine) -> str:
         return f"{quote_path(name)}\n" * again
     if "name-status" in line:
         return "".join(f"{letter}\t{quote_path(name)}\n" for letter in "UM"[:again])
-    if "cached" in line or "staged" in line or "stat" in line:
+    if "cached" in line or "staged" in line:
         return f"* Unmerged path {quote_path(name)}\n"
     raise not_computed("diff of files in conflict, which --name-only lists")
 
@@ -193,6 +201,11 @@ def _two_sides(repo: Repository, name: str) -> list[str]:
 
 _SHORT = f"{DIFF_SHORT}n:S:i"
 _LONG = f"{DIFF_LONG} oneline abbrev-commit first-parent max-count=n format: pretty:: date: decorate:: no-decorate no-notes"
+CHOICE_SHORT = "n:S:i"
+CHOICE_LONG = (
+    "first-parent all branches tags remotes reverse merges no-merges max-parents: author: committer: grep: "
+    "skip: regexp-ignore-case=i since: after: until: before:"
+)
 
 
 def walk(
@@ -202,6 +215,7 @@ def walk(
     paths: Paths,
     *,
     first: bool = False,
+    since: int = 0,
 ) -> Iterator[pygit2.Commit]:
     """Commits from the tips on, the youngest first; only those that changed the paths, if any are given."""
     hidden: set[str] = set()
@@ -225,6 +239,8 @@ def walk(
         add(tip)
     while heap:
         commit = repo.commit(heappop(heap)[2])
+        if commit.commit_time < since:
+            continue
         parents = [str(oid) for oid in commit.parent_ids][: 1 if first else None]
         if paths.given:
             same = next((oid for oid in parents if not touches(commit, oid)), None)
@@ -256,42 +272,71 @@ def _style(repo: Repository, line: GitLine) -> CommitStyle:
     return style
 
 
-@takes(
-    _SHORT,
-    f"{_LONG} all reverse merges no-merges author: committer: grep: skip: regexp-ignore-case=i",
-)
-def log(run: GitRun, line: GitLine) -> None:
+def chosen_commits(run: GitRun, line: GitLine) -> tuple[list[pygit2.Commit], list[Paths]]:
+    """The commits that revisions, paths and options of `CHOICE_LONG` choose, each with the paths that it is about."""
     repo = run.repo
     revisions, given = run.revisions_and_paths(line)
     ranges = [run.range_of(name) for name in revisions]
     tips = [str(repo.commit(oid).id) for found, _ in ranges for oid in found]
-    if "all" in line:
-        tips += [str(repo.commit(oid).id) for oid in repo.refs("refs/").values()]
+    kinds = {"all": "", "branches": "heads/", "tags": "tags/", "remotes": "remotes/"}
+    under = [f"refs/{kind}" for name, kind in kinds.items() if name in line]
+    tips += [str(repo.commit(oid).id) for one in under for oid in repo.refs(one).values()]
     if "all" in line and repo.head:
         tips.append(repo.head)
-    if not tips and not revisions:
+    if not tips and not revisions and not under:
+        if run.command != "log":
+            raise not_computed(f"{run.command} without a revision")
         if repo.head is None:
             raise fatal(f"your current branch '{repo.branch}' does not have any commits yet")
         tips = [repo.head]
     paths = Paths(repo, given)
     without = [oid for _, hidden in ranges for oid in hidden]
     limit, skip = int(line.value("n") or -1), int(line.value("skip") or 0)
-    chosen: list[pygit2.Commit] = []
-    for commit in walk(repo, tips, without, paths, first="first-parent" in line):
+    since, until = (
+        repo.moment(line.value(line.last(*names) or "") or "@0")
+        for names in (("since", "after"), ("until", "before"))
+    )
+    follow, about, chosen = "follow" in line, list[Paths](), list[pygit2.Commit]()
+    if follow and (len(given) != 1 or skip or "reverse" in line):
+        raise not_computed("log --follow of other than one path, or with --skip or --reverse")
+    every = Paths(repo, []) if follow else paths
+    for commit in walk(repo, tips, without, every, first="first-parent" in line, since=since):
         if len(chosen) == limit + skip and limit >= 0:
             break
-        if _passes(repo, commit, line):
+        if (until and commit.commit_time > until) or not _passes(repo, commit, line):
+            continue
+        before = _former_name(repo, commit, paths) if follow else ""
+        if before is not None:
+            about.append(paths)
             chosen.append(commit)
-    chosen = chosen[skip:][:: -1 if "reverse" in line else 1]
-    style, view = _style(repo, line), ChangesView(repo, line, paths, log=True)
+        if before:
+            paths = Paths(repo, [f":/{before}"])
+    order = -1 if "reverse" in line else 1
+    return chosen[skip:][::order], about[skip:][::order]
+
+
+@takes(_SHORT, f"{_LONG} {CHOICE_LONG} follow")
+def log(run: GitRun, line: GitLine) -> None:
+    repo = run.repo
+    chosen, about = chosen_commits(run, line)
+    style = _style(repo, line)
+    views = (ChangesView(repo, line, paths, log=True) for paths in about)
     shown = any(name in (*TABLES, "p", "U") for name, _ in line.options)
     run.out += _paragraphs(
         [
             (commit_text(repo, one, style), _changes(view, one, merges=False) if shown else "")
-            for one in chosen
+            for one, view in zip(chosen, views, strict=True)
         ],
         style.form,
     )
+
+
+def _former_name(repo: Repository, commit: pygit2.Commit, paths: Paths) -> str | None:
+    """The name that a file had before a commit; `None` if that did not change it."""
+    made = _diff_of(plain_view(repo), commit)
+    made.find_similar()
+    names = (one.old_file.path for one in made.deltas if one.new_file.path in paths)
+    return None if len(commit.parent_ids) > 1 else next(names, None)
 
 
 def _paragraphs(entries: Sequence[tuple[str, str]], form: str) -> list[str]:
@@ -323,6 +368,8 @@ def _passes(repo: Repository, commit: pygit2.Commit, line: GitLine) -> bool:
             return False
     merge = len(commit.parent_ids) > 1
     if (merge and "no-merges" in line) or (not merge and "merges" in line):
+        return False
+    if len(commit.parent_ids) > int(line.value("max-parents") or len(commit.parent_ids)):
         return False
     return all(_makes_or_takes(repo, commit, text) for text in line.values("S"))
 

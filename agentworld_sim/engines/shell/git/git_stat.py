@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import pygit2
 from pygit2.enums import DiffFlag
 
+from agentworld_sim.engines.shell.git.git_failure import not_computed
 from agentworld_sim.engines.shell.git.git_texts import many, quote_path
-from agentworld_sim.engines.shell.git.repository import NOTHING, Repository
+from agentworld_sim.engines.shell.git.repository import NOTHING, Repository, text_of
 
 WIDTH = 80
 """Of a machine without a terminal."""
@@ -129,12 +130,42 @@ def similarity(repo: Repository, delta: pygit2.DiffDelta) -> int:
         return 100
     pieces: list[Counter[bytes]] = []
     for side in (delta.old_file, delta.new_file):
-        missing = str(side.id) == NOTHING or side.id not in repo.library
-        data = (
-            (repo.folder / side.path).read_bytes() if missing else repo.get(str(side.id)).read_raw()
-        )
         count: Counter[bytes] = Counter()
-        for line in re.findall(rb"[^\n]{0,63}\n|[^\n]{1,64}", data):
+        for line in re.findall(rb"[^\n]{0,63}\n|[^\n]{1,64}", _data_of(repo, side)):
             count[line] += len(line)
         pieces.append(count)
     return (pieces[0] & pieces[1]).total() * 100 // max(1, *(count.total() for count in pieces))
+
+
+def _data_of(repo: Repository, side: pygit2.DiffFile) -> bytes:
+    if not side.mode:
+        return b""
+    missing = str(side.id) == NOTHING or side.id not in repo.library
+    return (repo.folder / side.path).read_bytes() if missing else repo.get(str(side.id)).read_raw()
+
+
+_FAULTS = (
+    (rb".*[ \t\r\f\v]", "trailing whitespace"),
+    (rb"\s* \t.*", "space before tab in indent"),
+)
+
+
+def whitespace_faults(repo: Repository, patches: Sequence[pygit2.Patch]) -> list[str]:
+    """The lines of `diff --check`."""
+    if repo.setting("core.whitespace"):
+        raise not_computed("diff --check with core.whitespace")
+    found: list[str] = []
+    for patch in patches:
+        name = patch.delta.new_file.path
+        for one in (one for hunk in patch.hunks for one in hunk.lines if one.origin == "+"):
+            text, place = one.raw_content.removesuffix(b"\n"), f"{name}:{one.new_lineno}:"
+            if re.match(rb"([<=>|])\1{6}(\s|$)", text):
+                found.append(f"{place} leftover conflict marker\n")
+            if faults := [said for pattern, said in _FAULTS if re.fullmatch(pattern, text)]:
+                found.append(f"{place} {', '.join(faults)}.\n+{text_of(text)}\n")
+        both = [_data_of(repo, side) for side in (patch.delta.old_file, patch.delta.new_file)]
+        old, new = (max(0, x.count(b"\n") - len(x.rstrip().splitlines())) for x in both)
+        if new > old:
+            first = both[1].count(b"\n") - new + 1
+            found.append(f"{name}:{first}: new blank line at EOF.\n")
+    return found

@@ -29,7 +29,7 @@ _STAGED = {
     "T": FileStatus.INDEX_TYPECHANGE,
 }
 _IN_WORK = {"M": FileStatus.WT_MODIFIED, "D": FileStatus.WT_DELETED, "T": FileStatus.WT_TYPECHANGE}
-_UNDER_WAY = ("CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply")
+_UNDER_WAY = ("sequencer", "BISECT_LOG", "rebase-merge", "rebase-apply")
 _UNSTAGE = 'use "git restore --staged <file>..." to unstage'
 
 Row = tuple[str, str, str]
@@ -42,7 +42,7 @@ def status(run: GitRun, line: GitLine) -> None:
     if line.value("porcelain") not in (None, "", "v1", "1"):
         raise not_computed("status --porcelain=v2")
     for name in _UNDER_WAY:
-        if (repo.library and repo.folder / ".git" / name).exists():
+        if repo.files.exists(f"{repo.git_dir}/{name}"):
             raise not_computed(f"status with .git/{name}")
     shown = repo.setting("status.showuntrackedfiles", "normal") if given is None else given or "all"
     found = Status(repo, Paths(repo, line.words), shown, ignored="ignored" in line)
@@ -90,7 +90,13 @@ class Status:
             ]
         found = [name for name in names if name.rstrip("/") in paths]
         self.untracked = [name for name in found if flags[name] & FileStatus.WT_NEW]
-        self.ignored = [name for name in found if flags[name] & FileStatus.IGNORED]
+        # libgit2 takes empty folders for ignored ones.
+        self.ignored = [
+            name
+            for name in found
+            if flags[name] & FileStatus.IGNORED
+            and (name[-1] != "/" or any(one.is_file() for one in (repo.folder / name).rglob("*")))
+        ]
 
     def relative(self, name: str) -> str:
         """A path as seen from where git runs."""
@@ -137,8 +143,10 @@ class Status:
             out += '  (use "git merge --abort" to abort the merge)\n\n'
         elif merging:
             out += 'All conflicts fixed but you are still merging.\n  (use "git commit" to conclude merge)\n\n'
+        else:
+            out += self._picking()
         unstage = [_UNSTAGE if repo.head else 'use "git rm --cached <file>..." to unstage']
-        unstage = [] if merging else unstage
+        unstage = [] if merging or repo.text("CHERRY_PICK_HEAD") else unstage
         out += self._section("Changes to be committed:", unstage, self.staged)
         if self.conflicts:
             gone = any("deleted" in words for _, words in self.conflicts.values())
@@ -158,6 +166,22 @@ class Status:
         if self.shown == "no" and self.staged:
             out += "Untracked files not listed (use -u option to show untracked files)\n"
         return out + self._end(merging)
+
+    def _picking(self) -> str:
+        """What is told of a cherry-pick or a revert that stopped; empty without one."""
+        for head, command, what in (
+            ("CHERRY_PICK_HEAD", "cherry-pick", "cherry-picking"),
+            ("REVERT_HEAD", "revert", "reverting"),
+        ):
+            if oid := self.repo.text(head):
+                state = "fix conflicts and" if self.conflicts else "all conflicts fixed:"
+                return (
+                    f"You are currently {what} commit {self.repo.short(oid.strip())}.\n"
+                    f'  ({state} run "git {command} --continue")\n'
+                    f'  (use "git {command} --skip" to skip this patch)\n'
+                    f'  (use "git {command} --abort" to cancel the {command} operation)\n\n'
+                )
+        return ""
 
     def _end(self, merging: bool) -> str:
         if self.staged or (merging and not self.conflicts):
@@ -195,14 +219,14 @@ def place_without_branch(repo: Repository) -> str:
     return "Not currently on any branch."
 
 
-def _counts(repo: Repository, upstream: str) -> tuple[int, int] | None:
+def _counts(repo: Repository, upstream: str, tip: str | None) -> tuple[int, int] | None:
     oid = repo.ref(upstream)
-    return repo.library.ahead_behind(repo.head, oid) if oid and repo.head else None  # pyright: ignore[reportArgumentType]
+    return repo.library.ahead_behind(tip, oid) if oid and tip else None  # pyright: ignore[reportArgumentType]
 
 
-def ahead_behind(repo: Repository, upstream: str) -> str:
-    """`[ahead 1, behind 2]` with a blank before it; empty when even."""
-    counts = _counts(repo, upstream)
+def ahead_behind(repo: Repository, upstream: str, tip: str | None = None) -> str:
+    """`[ahead 1, behind 2]` with a blank before it, of a commit or HEAD; empty when even."""
+    counts = _counts(repo, upstream, tip or repo.head)
     if counts is None:
         return " [gone]"
     parts = [
@@ -216,9 +240,17 @@ def tracking(repo: Repository) -> str:
     upstream = repo.upstream(repo.branch)
     if not upstream or not repo.head:
         return ""
-    name, counts = short_ref(upstream), _counts(repo, upstream)
-    if counts is None or counts[1]:
-        raise not_computed("status of a branch that is behind another")
-    if ahead := counts[0]:
+    name, counts = short_ref(upstream), _counts(repo, upstream, repo.head)
+    if counts is None:
+        raise not_computed("status of a branch whose upstream is gone")
+    ahead, behind = counts
+    if ahead and behind:
+        return (
+            f"Your branch and '{name}' have diverged,\nand have {ahead} and {behind} different commits each, "
+            'respectively.\n  (use "git pull" to merge the remote branch into yours)\n'
+        )
+    if behind:
+        return f"Your branch is behind '{name}' by {many(behind, 'commit')}, and can be fast-forwarded.\n  (use \"git pull\" to update your local branch)\n"
+    if ahead:
         return f"Your branch is ahead of '{name}' by {many(ahead, 'commit')}.\n  (use \"git push\" to publish your local commits)\n"
     return f"Your branch is up to date with '{name}'.\n"

@@ -72,6 +72,12 @@ def date_text(who: pygit2.Signature, form: str) -> str:
     return forms[form or "default"]
 
 
+def author_of(commit: pygit2.Commit) -> str:
+    """The author of a commit, with the date, as a commit has it."""
+    who = commit.author
+    return f"{who.name} <{who.email}> {date_text(who, 'raw')}"
+
+
 def names_at(repo: Repository) -> dict[str, list[str]]:
     """What `--decorate` shows of each commit: HEAD and its branch, tags, branches."""
     found: dict[str, list[str]] = {}

@@ -77,13 +77,19 @@ def force_work(repo: Repository, tree: pygit2.Tree) -> None:
             (repo.folder / name).unlink(missing_ok=True)
         prune(repo, name)
     save_index(repo)
-    repo.drop("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE")
+    repo.conclude()
 
 
 def restore_paths(
-    repo: Repository, paths: Paths, tree: pygit2.Tree | None, *, index: bool, work: bool
+    repo: Repository,
+    paths: Paths,
+    tree: pygit2.Tree | None,
+    *,
+    index: bool,
+    work: bool,
+    keep: bool = False,
 ) -> list[str]:
-    """Takes files from a tree, or without one from the index.
+    """Takes files from a tree, or without one from the index; those that are not there go, or are kept.
 
     Raises:
         GitFailure: a path is not known there.
@@ -94,7 +100,8 @@ def restore_paths(
         source.read_tree(tree)
     conflicts = conflicts_of(known)
     names = [name for name, _ in entries(source) if name in paths]
-    gone = [name for name, _ in entries(known) if name in paths and name not in source]
+    there = [] if keep else [name for name, _ in entries(known)]
+    gone = [name for name in there if name in paths and name not in source]
     if paths.unused:
         raise unknown_paths(paths.unused)
     changed: list[str] = []
@@ -142,7 +149,8 @@ def clean(run: GitRun, line: GitLine) -> None:
     if not {"n", "f"} & options:
         what = "defaults to true and neither -i, -n, nor -f given"
         raise fatal(f"clean.requireForce {what}; refusing to clean")
-    known = [name for name, _ in entries(repo.library.index)]
+    known = {name for name, _ in entries(repo.library.index)}
+    folders = {name[: at + 1] for name in known for at, letter in enumerate(name) if letter == "/"}
     paths, now = Paths(repo, line.words or ["."]), Status(repo, Paths(repo, []), "no")
 
     def below(folder: str) -> tuple[list[str], bool]:
@@ -154,13 +162,12 @@ def clean(run: GitRun, line: GitLine) -> None:
             name = folder + one.name + "/" * one.is_dir()
             ignored, found = repo.library.path_is_ignored(name), list[str]()
             nested = one.is_dir() and repo.files.exists(f"{repo.top.rstrip('/')}/{name}.git")
-            if name in (*known, ".git/") or nested or (ignored and not {"x", "X"} & options):
+            if name in known or name == ".git/" or nested or (ignored and not {"x", "X"} & options):
                 stays = True
             elif one.is_dir():
                 found, whole = below(name)
-                tracked = any(path.startswith(name) for path in known)
-                stays = tracked or not whole or "d" not in options
-                found = found if tracked or "d" in options else []
+                stays = name in folders or not whole or "d" not in options
+                found = found if name in folders or "d" in options else []
             else:
                 stays = ("X" in options and not ignored) or name not in paths
             names += found if stays else [name]
@@ -179,7 +186,9 @@ def clean(run: GitRun, line: GitLine) -> None:
 @takes("q", "soft mixed hard quiet=q")
 def reset(run: GitRun, line: GitLine) -> None:
     repo = run.tree
-    revisions, given = run.revisions_and_paths(line)
+    revisions, given = list(line.operands[:1]), [*line.operands[1:], *(line.rest or ())]
+    if not revisions or not repo.find(revisions[0]):
+        revisions, given = run.revisions_and_paths(line)
     how = line.last("soft", "mixed", "hard") or "mixed"
     name = revisions[0] if revisions else "HEAD"
     if given:
@@ -197,14 +206,13 @@ def reset(run: GitRun, line: GitLine) -> None:
             repo.library.index.read_tree(tree)
             save_index(repo)
         if target:
-            oid, before = str(target.id), repo.head
-            repo.put("ORIG_HEAD", f"{before}\n")
-            if oid != before or revisions:
-                repo.set_ref("HEAD", oid, f"reset: moving to {name}")
+            oid = str(target.id)
+            repo.put("ORIG_HEAD", f"{repo.head}\n")
+            repo.set_ref("HEAD", oid, f"reset: moving to {name}")
             if how == "hard" and "q" not in line:
                 run.say(f"HEAD is now at {repo.short(oid)} {subject_of(message_of(target))}")
         if how != "soft":
-            repo.drop("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE")
+            repo.conclude()
     if how == "mixed" and "q" not in line:
         now = Status(repo, Paths(repo, []), "no")
         rows = [(letter, name) for letter, name, _ in now.unstaged]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -182,6 +182,10 @@ class Repository:
             (self.folder / ".git" / name).unlink(missing_ok=True)
         self.written = True
 
+    def conclude(self) -> None:
+        """Forgets the merge, the cherry-pick or the revert that is under way."""
+        self.drop("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+
     # Settings
 
     @cached_property
@@ -216,7 +220,7 @@ class Repository:
         """Seconds and zone of a date as people write it; now without one."""
         if not text:
             return f"{self.call.clock.now_us() // 1_000_000} +0000"
-        if match := re.fullmatch(r"@?(\d{5,})(?: ([+-]\d{4}))?", text):
+        if match := re.fullmatch(r"@?(\d{5,}|(?<=@)\d+)(?: ([+-]\d{4}))?", text):
             return f"{match[1]} {match[2] or '+0000'}"
         try:
             moment = datetime.fromisoformat(re.sub(r" ([+-]\d)", r"\1", text.strip()))
@@ -224,6 +228,21 @@ class Repository:
             raise not_computed(f"date {text}") from None
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return f"{int(moment.timestamp())} {moment:%z}"
+
+    def moment(self, text: str) -> int:
+        """Seconds of a date that `log --since` takes."""
+        now = datetime.fromtimestamp(self.call.clock.now_us() // 1_000_000, UTC)
+        words = {"yesterday": "1 day", "today": "0 days"}.get(text, text).replace(".", " ")
+        if match := re.fullmatch(r"(\d+) (minute|hour|day|week|month|year)s?( ago)?", words):
+            count, unit = int(match[1]), match[2]
+            if unit in ("month", "year"):
+                months = now.year * 12 + now.month - 1 - count * (12 if unit == "year" else 1)
+                # A day that the month lacks is one of the next.
+                first = now.replace(year=months // 12, month=months % 12 + 1, day=1)
+                return int((first + timedelta(days=now.day - 1)).timestamp())
+            return int((now - timedelta(**{f"{unit}s": count})).timestamp())
+        day = re.fullmatch(r"\d{4}-\d\d-\d\d", text)
+        return int(self.date(f"{text} {now:%H:%M:%S}" if day else text).split()[0])
 
     # Refs
 
@@ -262,7 +281,9 @@ class Repository:
         target = branch if name == "HEAD" else name
         before = self.ref(target) or NOTHING
         self.put(target, oid + "\n")
-        self._note(before, oid, said, *{target, *(["HEAD"] if target == branch else [])})
+        # A branch that stays where it is gets no line, but HEAD does.
+        self._note(before, oid, said, *[target] * (before != oid or target == "HEAD"))
+        self._note(before, oid, said, *["HEAD"] * (target == branch != "HEAD"))
 
     def set_head(self, branch: str | None, oid: str | None, said: str) -> None:
         """Checks out a branch or, without one, a commit."""
@@ -345,6 +366,8 @@ class Repository:
         if oid := self.find(name):
             return oid
         revision, colon, path = name.partition(":")
+        if colon and revision and not self.find(revision):
+            raise fatal(f"invalid object name '{revision}'.")
         if colon and revision and self.find(revision):
             if self.prefix and self.find(f"{revision}:{self.prefix}{path}"):
                 raise not_computed(f"show {name} in a folder below, for {revision}:./{path}")
