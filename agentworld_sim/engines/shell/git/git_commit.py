@@ -81,7 +81,6 @@ def commit(run: GitRun, line: GitLine) -> None:
         run.out.append(Status(repo, Paths(repo, [])).long())
         run.exit_code = 1
         return
-    message = _message(run, line, amended, merging=bool(merge))
     author = repo.ident("author")
     if amended:
         who = amended.author
@@ -90,6 +89,8 @@ def commit(run: GitRun, line: GitLine) -> None:
         if not (match := re.fullmatch(r"(.*?) ?<(.*)>", name)):
             raise not_computed("commit --author with less than a name and an address")
         author = f"{match[1]} <{match[2]}> {author.rpartition('> ')[2]}"
+    # Last, since what it reads from standard input is gone for whoever is asked instead.
+    message = _message(run, line, amended, merging=bool(merge))
     oid = repo.write_commit(tree, parents, message, author)
     kind = " (amend)" if amended else " (merge)" if merge else "" if parents else " (initial)"
     save_index(repo)
