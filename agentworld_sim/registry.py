@@ -82,11 +82,11 @@ class Registry(Generic[T]):
 
     def packages(self, name: str) -> list[str]:
         """The packages that add what has this name."""
-        points = _entry_points(self.group).select(name=name)
-        return sorted({one.dist.name if one.dist else one.value for one in points})
+        return _packages(_entry_points(self.group).select(name=name))
 
     def _load(self, name: str) -> T:
-        packages = self.packages(name)
+        points = _entry_points(self.group).select(name=name)
+        packages = _packages(points)
         if not packages:
             raise UsageError(self._unknown(name))
         if len(packages) > 1:
@@ -95,7 +95,7 @@ class Registry(Generic[T]):
                 " all but one."
             )
         try:
-            return self._read(next(iter(_entry_points(self.group).select(name=name))).load())
+            return self._read(next(iter(points)).load())
         except Exception as error:
             raise UsageError(
                 f"the {self._what} {name!r} of the package {packages[0]!r} cannot be used"
@@ -111,6 +111,10 @@ class Registry(Generic[T]):
             f" {', '.join(known) or 'none'}. If it is not one of these, install {install}: it declares"
             f" an entry point {name!r} in the group {self.group!r}."
         )
+
+
+def _packages(points: EntryPoints) -> list[str]:
+    return sorted({one.dist.name if one.dist else one.value for one in points})
 
 
 def _entry_points(group: str) -> EntryPoints:

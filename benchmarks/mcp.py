@@ -42,13 +42,7 @@ def rows() -> list[Row]:
 
 async def _rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        note = Path(folder) / "note.txt"
-        note.write_text("remember the milk\n", encoding="utf-8")
-        scenario = Path(folder) / "scenario.yaml"
-        scenario.write_text(
-            f"name: bench\ndomains: [terminal]\nfiles:\n  {note}: |\n    remember the milk\n",
-            encoding="utf-8",
-        )
+        scenario, note = write_scenario(Path(folder))
         home = {"AGENTWORLD_HOME": folder}
         ours = (*SHIM, "--scenario", str(scenario))
         kept = (*ours, "--world", "bench", "--", *UPSTREAM)
@@ -79,6 +73,17 @@ async def _rows() -> list[Row]:
             met=firsts[1] <= FIRST_CALL_MS,
         ),
     ]
+
+
+def write_scenario(folder: Path) -> tuple[Path, Path]:
+    """A scenario with a note that lies on this host too; the two files."""
+    note, scenario = folder / "note.txt", folder / "scenario.yaml"
+    note.write_text("remember the milk\n", encoding="utf-8")
+    scenario.write_text(
+        f"name: bench\ndomains: [terminal]\nfiles:\n  {note}: |\n    remember the milk\n",
+        encoding="utf-8",
+    )
+    return scenario, note
 
 
 async def _snapshot(path: Path, environment: dict[str, str]) -> None:

@@ -24,19 +24,16 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks._rows import Row, p50_ms_async, run
+from benchmarks.mcp import SHIM, TOLERANCE, UPSTREAM, write_scenario
 from mcp import Client
 
 DATA = Path(__file__).parent / "data"
-UPSTREAM = (sys.executable, str(DATA / "mcp_upstream.py"))
-SHIM = (sys.executable, "-m", "agentworld_mcp_shim")
 CLIENTS = 200
 CALLS = 20
 ROUNDS = 5
 RECORD_CLIENTS = 10
 RECORD_ROUNDS = 5
 RECORD_RATIO = 0.8
-TOLERANCE = 0.1
-"""A ratio within this of the target is the target: so much two runs of one command differ."""
 
 _DIRECT = (
     "import sys; sys.path.insert(0, sys.argv[1]); from importlib import import_module;"
@@ -53,13 +50,7 @@ def rows() -> list[Row]:
 async def _rows() -> list[Row]:
     found: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        note = Path(folder) / "note.txt"
-        note.write_text("remember the milk\n", encoding="utf-8")
-        scenario = Path(folder) / "scenario.yaml"
-        scenario.write_text(
-            f"name: bench\ndomains: [terminal]\nfiles:\n  {note}: |\n    remember the milk\n",
-            encoding="utf-8",
-        )
+        scenario, note = write_scenario(Path(folder))
         found += await _one_at_a_time(Path(folder), scenario, note)
         found.append(await _records(Path(folder)))
         one = await _under_load(Path(folder) / "home1", 1)
@@ -91,7 +82,7 @@ async def _records(home: Path) -> Row:
     upstream = (sys.executable, str(DATA / "tracker_upstream.py"))
     async with (
         _direct("tracker_upstream") as direct,
-        _shim(home / "records", "--empty", "--", *upstream) as ours,
+        shim(home / "records", "--empty", "--", *upstream) as ours,
     ):
         rates = [(await rate(direct), await rate(ours)) for _ in range(ROUNDS)]
     theirs, own = (statistics.median(column) for column in zip(*rates, strict=True))
@@ -125,7 +116,7 @@ async def _one_at_a_time(folder: Path, scenario: Path, note: Path) -> list[Row]:
         bases = [await stack.enter_async_context(_direct("mcp_upstream"))]
         for extra in (("--memory",), ()):
             arguments = ("--scenario", str(scenario), *extra, "--", *UPSTREAM)
-            bases.append(await stack.enter_async_context(_shim(folder / "home", *arguments)))
+            bases.append(await stack.enter_async_context(shim(folder / "home", *arguments)))
         for mode, era in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
             clients = [await stack.enter_async_context(_client(base, mode)) for base in bases]
 
@@ -171,7 +162,7 @@ async def _under_load(home: Path, workers: int) -> list[Row]:
             await together.wait()
 
     async with (
-        _shim(home, "--workers", str(workers), "--", *_shell()) as base,
+        shim(home, "--workers", str(workers), "--", *_shell()) as base,
         asyncio.TaskGroup() as group,
     ):
         began = time.perf_counter()
@@ -214,7 +205,8 @@ async def _client(base: str, mode: str) -> AsyncGenerator[Client]:
 
 
 @asynccontextmanager
-async def _shim(home: Path, *arguments: str) -> AsyncGenerator[str]:
+async def shim(home: Path, *arguments: str) -> AsyncGenerator[str]:
+    """The shim over HTTP, and its address."""
     environment = {**os.environ, "AGENTWORLD_HOME": str(home)}
     command = [*SHIM, "--http", "0", *arguments]
     async with _running(command, environment, lambda line: "serving " in line) as line:

@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,9 +18,9 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import httpx2
 from rich.progress import Progress
 
+from benchmarks.mcp_http import shim
 from mcp import Client
 
 UPSTREAM = (sys.executable, str(Path(__file__).parent / "data" / "tracker_upstream.py"))
@@ -49,17 +48,11 @@ async def _soak(folder: Path, calls: int, worlds: int) -> None:
     subprocess.run(
         [*command, "snapshot", "-o", str(snapshot), "--", *UPSTREAM], env=environment, check=True
     )
-    port = _free_port()
-    serving = [*command, "--http", str(port), "--snapshot", str(snapshot)]
-    with subprocess.Popen(serving, env=environment) as server:
-        try:
-            await _ready(port)
-            await _drive(server.pid, port, calls, worlds)
-        finally:
-            server.terminate()
+    async with shim(folder, "--snapshot", str(snapshot)) as base:
+        await _drive(base, calls, worlds)
 
 
-async def _drive(pid: int, port: int, calls: int, worlds: int) -> None:
+async def _drive(base: str, calls: int, worlds: int) -> None:
     taken: list[float] = []
     sizes: list[tuple[int, float]] = []
     turns = iter(range(calls // 2))
@@ -78,16 +71,16 @@ async def _drive(pid: int, port: int, calls: int, worlds: int) -> None:
                     taken.append((time.perf_counter() - start) / 2)
                 progress.update(bar, advance=2)
                 if turn % 2_500 == 0:
-                    sizes.append((2 * turn, _megabytes(pid)))
+                    sizes.append((2 * turn, _megabytes()))
 
         async with AsyncExitStack() as stack:
             clients = [
-                await stack.enter_async_context(Client(f"http://127.0.0.1:{port}/mcp", cache=None))
+                await stack.enter_async_context(Client(f"{base}/mcp", cache=None))
                 for _ in range(CLIENTS)
             ]
             await asyncio.gather(*map(work, clients))
     seconds = time.perf_counter() - began
-    sizes.append((calls, _megabytes(pid)))
+    sizes.append((calls, _megabytes()))
     taken.sort()
     for count, size in sizes:
         print(f"{count:>8,} calls  {size:7.1f} MB")
@@ -119,10 +112,10 @@ async def _pair(client: Client, number: int, written: list[int]) -> None:
     assert begun in (None, page.structured_content["total"]), page
 
 
-def _megabytes(pid: int) -> float:
-    """Resident memory of a process and its children."""
+def _megabytes() -> float:
+    """Resident memory of the server's processes: this one has no other children."""
     total = 0
-    for one in (pid, *_children(pid)):
+    for one in _children(os.getpid()):
         text = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
         found = re.search(r"VmRSS:\s+(\d+)", text)
         total += int(found[1]) if found else 0
@@ -132,23 +125,6 @@ def _megabytes(pid: int) -> float:
 def _children(pid: int) -> list[int]:
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
     return [one for child in map(int, listed) for one in (child, *_children(child))]
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
-
-
-async def _ready(port: int) -> None:
-    async with httpx2.AsyncClient() as client:
-        while True:
-            try:
-                if (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200:
-                    return
-            except httpx2.TransportError:
-                pass
-            await asyncio.sleep(0.1)
 
 
 if __name__ == "__main__":

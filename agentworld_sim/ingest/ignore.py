@@ -16,6 +16,8 @@ IGNORE_FILES = (".agentworldignore", ".gitignore")
 _SECRET_NAMES = (
     ".env",
     ".env.*",
+    ".envrc",
+    "*.env",
     "id_rsa",
     "id_dsa",
     "id_ecdsa",
@@ -34,6 +36,10 @@ _SECRET_NAMES = (
     ".pypirc",
     ".htpasswd",
     ".git-credentials",
+    ".vault_pass",
+    "*.tfstate",
+    "credentials.json",
+    "service-account*.json",
 )
 _SECRET_DIRECTORIES = (".ssh", ".gnupg", ".aws", ".kube")
 # Templates are committed on purpose, and a project often does not start without them.

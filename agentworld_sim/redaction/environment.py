@@ -10,7 +10,9 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-HIDDEN_VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+HIDDEN_VARIABLES = tuple(
+    "KEY TOKEN SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL AUTHORIZATION COOKIE".split()
+)
 """A variable with such a word in its name is told by name only."""
 
 HIDDEN = "(hidden)"

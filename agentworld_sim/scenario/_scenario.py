@@ -230,8 +230,9 @@ class Scenario(Strict):
         """
         folder = Path(directory)
         if not folder.is_dir():
+            file = " A scenario file goes to `--scenario`, or `Scenario.load`." * folder.exists()
             raise ScenarioError(
-                f"{str(folder)!r} is not a folder.{sibling_hint(folder)} Name the folder whose files "
+                f"{str(folder)!r} is not a folder.{file or sibling_hint(folder)} Name the folder whose files "
                 "the world should have."
             )
         fields = {

@@ -152,7 +152,7 @@ class SiteApplication:
             for sql in route.visit:
                 visit.records.write(sql, parameters)
             visit.changes.update(visit.records.changes)
-        return self._show(visit, route, names, parameters, FormData(), 200)
+        return self._show(visit, route, parameters, FormData(), 200)
 
     def _parameters(
         self, visit: _Visit, query: Mapping[str, str], names: Mapping[str, str]
@@ -216,7 +216,7 @@ class SiteApplication:
         if route.go is not None and (route.json_ is None or visit.wants_html):
             response = self._redirect(visit, route, {**parameters, **single, "new": made})
         else:
-            response = self._show(visit, route, names, {**parameters, "new": made}, FormData(), 200)
+            response = self._show(visit, route, {**parameters, "new": made}, FormData(), 200)
         self._note(visit, [(name, text) for name, text in sent if name in rules], response.status)
         return response
 
@@ -285,13 +285,12 @@ class SiteApplication:
         if found is None or found[0].page is None or not visit.wants_html:
             raise _Refusal(422, " ".join(dict.fromkeys(errors.values())))
         parameters = self._parameters(visit, found[0].query, found[1])
-        return self._show(visit, found[0], names, parameters, FormData(values, errors), 422)
+        return self._show(visit, found[0], parameters, FormData(values, errors), 422)
 
     def _show(
         self,
         visit: _Visit,
         route: Route,
-        names: Mapping[str, str],
         parameters: Mapping[str, Any],
         form: FormData,
         status: int,

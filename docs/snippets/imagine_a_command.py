@@ -6,13 +6,13 @@ from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
 
 
 def program(request: ModelRequest) -> str:
-    """What a model might say of `git`: output, exit code, changes to files."""
-    if "$ git init" in request.last_user:
-        head = {"kind": "write", "path": ".git/HEAD", "content": "ref: refs/heads/main\n"}
-        told = {"stdout": "Initialized empty Git repository\n", "operations": [head]}
+    """What a model might say of Go's programs: output, exit code, changes to files."""
+    if "$ go mod init" in request.last_user:
+        module = {"kind": "write", "path": "go.mod", "content": "module notes\n"}
+        told = {"stderr": "go: creating new go.mod: module notes\n", "operations": [module]}
     else:
-        told = {"stdout": "?? notes.txt\n?? todo.txt\n", "operations": []}
-    return json.dumps({"stderr": "", "exit_code": 0, **told})
+        told = {"stdout": "main.go\nnotes.go\n", "operations": []}
+    return json.dumps({"stdout": "", "stderr": "", "exit_code": 0, **told})
 
 
 async def main(url: str) -> None:
@@ -24,9 +24,9 @@ async def main(url: str) -> None:
             asked = [" ".join(answer.argv) for answer in turn.inner]
             print(f"{turn.observation.text.strip()!r} {turn.observation.provenance} {asked}")
 
-        await run("echo hi > notes.txt; echo hi > todo.txt; git init --quiet; cat .git/HEAD")
-        await run("for name in $(git status --short | cut -c4-); do wc -c $name; done")
-        await run("git status --short | wc -l")
+        await run("echo package  main | tee main.go > notes.go; go mod init notes 2>&1; cat go.mod")
+        await run("for name in $(gofmt -l .); do wc -c $name; done")
+        await run("gofmt -l . | wc -l")
 
 
 # Your model's URL goes here. This server says what it is told to.

@@ -193,7 +193,7 @@ class ToolSelection:
         Raises:
             UsageError: `access`, `binds_to` or `answers` name tools that are not among `names`.
         """
-        given = list(names)
+        given = list(dict.fromkeys(names))
         named_by = {"access": self._access, "binds_to": self._binds_to, "answers": self._answered}
         for option, named in named_by.items():
             for name in named:

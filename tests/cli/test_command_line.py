@@ -247,6 +247,7 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (["shell", "--package", "absent", "-c", "ls"], 2, "there is no wheel for 'absent'"),
         (["machine", "packages", "add", "x", "--to", "/proc/x"], 2, "cannot be kept in /proc/x"),
         (["shell", "--from", "nowhere", "-c", "ls"], 2, "'nowhere' is not a folder"),
+        (["shell", "--from", __file__, "-c", "ls"], 2, "A scenario file goes to `--scenario`"),
         (["web", "failing-test"], 2, "the scenario 'failing-test' has no internet"),
         (["web", "fictional-web", "--port", "x"], 2, "'x' is not a valid integer"),
         (["shell", "--world", "a b", "-c", "ls"], 2, "'a b' cannot be a world's id"),

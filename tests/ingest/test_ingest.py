@@ -194,7 +194,16 @@ def test_the_same_files_are_ignored_as_by_git(tmp_path: Path) -> None:
 
 @pytest.mark.promise("folder-copies")
 def test_secrets_stay_out_unless_asked_for(tmp_path: Path) -> None:
-    secret = [".env", ".env.local", "id_ed25519", "tls/Server.PEM", ".netrc"]
+    secret = [
+        ".env",
+        ".env.local",
+        "prod.env",
+        ".envrc",
+        "credentials.json",
+        "id_ed25519",
+        "tls/Server.PEM",
+        ".netrc",
+    ]
     open_ = [".env.example", "id_ed25519.pub", "environment", "keys.txt"]
     fill(tmp_path, dict.fromkeys([*secret, *open_, ".ssh/config"], "x"))
     found = tree_from_directory(tmp_path, MemoryBlobs())

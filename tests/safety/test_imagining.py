@@ -178,7 +178,9 @@ async def test_the_key_is_in_no_prompt_no_record_and_no_file(
 
 @pytest.mark.promise("secret-variables")
 async def test_variables_that_are_named_like_secrets_are_told_by_name_only(imagining: Open) -> None:
-    named = ("AWS_SECRET_ACCESS_KEY", "GH_TOKEN", "db_password", "MYSQL_PASSWD", "MY_CREDENTIALS")
+    named = tuple(
+        "AWS_SECRET_ACCESS_KEY GH_TOKEN db_password MYSQL_PASSWD MY_CREDENTIALS PASSPHRASE PROXY_AUTHORIZATION".split()
+    )
     values = {name: f"value-{number}-of-it" for number, name in enumerate(named)}
     scenario = Scenario.model_validate(
         {"name": "s", "domains": ["terminal"], "machine": {"env": {**values, "PLAIN": "shown"}}}

@@ -418,7 +418,8 @@ class LiveShell(LiveMachine):
         if lost and self._failure is None and done.verdict is None and not running.stopped:
             raise JobsMet(
                 f"Two jobs of the script {script[:300]!r} called a command at the same moment, which the"
-                " embedded shell cannot do."
+                " embedded shell cannot do. Let one job end before the next one begins: write `wait` between them,"
+                " or leave the `&` out."
             )
         if isinstance(self._failure, (DeadlinePassed, Endless)):
             stopped = self._stopping and isinstance(self._failure, Endless)

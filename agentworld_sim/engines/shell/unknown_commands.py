@@ -95,7 +95,9 @@ class Routes:
         return None if setting is None else self._routes[setting]
 
 
-_REPOSITORY = re.compile(r"/\.git/(?!(config|description|hooks|info)(/|$))")
+_REPOSITORY = re.compile(
+    r"/\.git/(?!(config|description|hooks|info)(/|$))|\.git/(HEAD|objects|packed-refs|refs)(/|$)"
+)
 
 Named = tuple[tuple[str, ...], str]
 """Words of a command and the hash of its input."""

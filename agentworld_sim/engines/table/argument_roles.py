@@ -77,16 +77,12 @@ def roles(read: Reading, group: ToolGroup) -> dict[str, Argument]:
     keys = dict(keys_of(read, group))
     whole = records_argument(read, group)
     return {
-        argument: Argument("records")
-        if argument == whole
-        else _role(read, group, argument, keys, whole)
+        argument: Argument("records") if argument == whole else _role(read, group, argument, keys)
         for argument in read.arguments
     }
 
 
-def _role(
-    read: Reading, group: ToolGroup, argument: str, keys: Mapping[str, str], whole: str | None
-) -> Argument:
+def _role(read: Reading, group: ToolGroup, argument: str, keys: Mapping[str, str]) -> Argument:
     shape, field = read.arguments[argument], group.field_named(argument) or argument
     if snake(argument) in PROJECTIONS:
         return Argument("projection")
@@ -97,7 +93,7 @@ def _role(
     if argument in keys and read.does in ("read", "update", "delete"):
         return Argument("key", keys[argument])
     if read.does in ("create", "upsert"):
-        return _written_argument(read, group, argument, keys, whole)
+        return _written_argument(read, group, argument, keys)
     if read.does == "update":
         return _changed_argument(read, group, argument)
     if read.does in ("list", "search", "count"):
@@ -110,10 +106,10 @@ def _role(
 
 
 def _written_argument(
-    read: Reading, group: ToolGroup, argument: str, keys: Mapping[str, str], whole: str | None
+    read: Reading, group: ToolGroup, argument: str, keys: Mapping[str, str]
 ) -> Argument:
     own = group.field_named(argument)
-    if names_itself(read, group, argument):
+    if names_itself(group, argument):
         return Argument("key", group.key[0])
     if keys.get(argument) in group.key:
         return Argument("key", keys[argument])

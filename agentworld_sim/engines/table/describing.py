@@ -200,7 +200,7 @@ def keys_of(read: Reading, group: ToolGroup) -> list[tuple[str, str]]:
     return [(argument, key_field(group, argument, kind)) for argument, kind in chosen]
 
 
-def names_itself(read: Reading, group: ToolGroup, argument: str) -> bool:
+def names_itself(group: ToolGroup, argument: str) -> bool:
     """Whether what is made is named by a word for it: `create_branch(branch)`, where others take
     `branch_name`."""
     return group.key[0] in WEAK and singulars(argument) in (group.noun, group.noun[-1:])
@@ -229,7 +229,7 @@ def _choose_key(group: ToolGroup) -> None:
 def _gives_key(read: Reading, group: ToolGroup) -> bool:
     given = {snake(name) for name in read.required}
     given |= {snake(field) for name, field in keys_of(read, group) if name in read.required}
-    itself = any(names_itself(read, group, name) for name in read.required)
+    itself = any(names_itself(group, name) for name in read.required)
     return itself or snake(group.key[0]) in given
 
 
@@ -288,7 +288,7 @@ def _take_input(group: ToolGroup, read: Reading) -> None:
             continue
         if whole is not None and group.field_named(name) is None:
             continue
-        if is_no_field(read, name) or names_itself(read, group, name):
+        if is_no_field(read, name) or names_itself(group, name):
             continue
         kept = _take_field(group, name.removeprefix("new_") if read.does == "update" else name, one)
         if read.does == "create" and name in read.required:

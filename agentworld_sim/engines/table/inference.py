@@ -192,7 +192,7 @@ def plan_of(
         )
         if bound:
             found.update(bound)
-            made[group.name] = _table(group, groups, bound)
+            made[group.name] = _table(group, groups)
     for name, operation in said.items():
         if name in named and name not in found:
             found[name] = operation
@@ -252,7 +252,7 @@ def _operations(
     problems: dict[str, str] = {}
     for read in group.readings:
         given = said.get(read.name)
-        operation = _operation(read, group, groups, given)
+        operation = _operation(read, group, given)
         if isinstance(operation, str):
             problems[read.name] = operation
         else:
@@ -285,9 +285,7 @@ def _operations(
     }
 
 
-def _operation(
-    read: Reading, group: ToolGroup, groups: list[ToolGroup], said: Operation | None
-) -> Operation | str:
+def _operation(read: Reading, group: ToolGroup, said: Operation | None) -> Operation | str:
     answers = group.answers[read.name]
     output, arguments = answers.output, roles(read, group)
     fixed = fixed_values(read, group)
@@ -399,7 +397,7 @@ def _group_named(groups: list[ToolGroup], space: str, table: str) -> ToolGroup |
     return next((group for group in groups if group.name == name), None)
 
 
-def _table(group: ToolGroup, groups: list[ToolGroup], bound: Mapping[str, Operation]) -> Table:
+def _table(group: ToolGroup, groups: list[ToolGroup]) -> Table:
     parents: dict[str, str] = {}
     for name in group.scope:
         parent = _group_named(groups, group.space, table_name_of(name))

@@ -37,7 +37,7 @@ def records_from(
         try:
             if operation.does == "delete":
                 for key in asked.keys or ():
-                    _forget(held, table, {**asked.scope, **key})
+                    _forget(held, {**asked.scope, **key})
                 continue
             for record in _records(asked, operation, table, seen):
                 if (named := _key(record, table)) is not None:
@@ -112,7 +112,7 @@ def _content(seen: Observation) -> Any:
         return None
 
 
-def _forget(held: dict[str, dict[str, Any]], table: Table, named: Mapping[str, Any]) -> None:
+def _forget(held: dict[str, dict[str, Any]], named: Mapping[str, Any]) -> None:
     for key, record in list(held.items()):
         if all(get(record, path) == value for path, value in named.items()):
             del held[key]

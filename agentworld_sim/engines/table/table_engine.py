@@ -71,7 +71,7 @@ class TableSession:
             return self._compute(asked, context)
         except NotComputed as reason:
             self._forget()
-            return await self._imagine(call, tool, context, str(reason))
+            return await self._imagine(call, context, str(reason))
 
     def close(self) -> None:
         self._forget()
@@ -137,9 +137,7 @@ class TableSession:
             new=True,
         )
 
-    async def _imagine(
-        self, call: ToolCall, tool: ToolSpec, context: StepContext, reason: str
-    ) -> Answer:
+    async def _imagine(self, call: ToolCall, context: StepContext, reason: str) -> Answer:
         if self._imagining is None:
             raise CannotCompute(
                 f"{call.name!r} cannot be computed: {reason}. Nothing was changed. Say what it does"

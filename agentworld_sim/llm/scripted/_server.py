@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Sequence
 from functools import partial
-from types import TracebackType
 from typing import Self, cast
 
 from agentworld_sim.errors import UsageError
@@ -149,26 +148,16 @@ class ScriptedModelServer(ScriptedApp):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
-        if error is None:
+        if raised[1] is None:
             self.check()
 
     async def __aenter__(self) -> Self:
         return self.start()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.__exit__(kind, error, trace)
+    async def __aexit__(self, *raised: object) -> None:
+        self.__exit__(*raised)
 
     async def _run(self, listening: socket.socket, stop: asyncio.Event) -> None:
         # Here, because it takes a tenth of a second, and most who import the replies start no server.

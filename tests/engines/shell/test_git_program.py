@@ -39,6 +39,12 @@ async def test_what_git_does_not_compute_is_imagined_on_the_repository_as_it_is(
         assert (turn.observation.text, turn.observation.provenance) == ("?? g\n", "computed")
 
 
+async def test_an_imagined_commit_has_the_message_that_was_piped_in() -> None:
+    async with await ImaginedWorld.create(echoed) as here:
+        said = await here.out(_START + "echo y > f; echo Two | git commit -aF - --author=Ada")
+        assert said == "<git commit -aF - --author=Ada|Two\n>\n"
+
+
 async def test_a_route_keeps_git_from_being_imagined() -> None:
     async with await ImaginedWorld.create(routes={"git": "compute"}) as here:
         with pytest.raises(EngineFailure, match="does not compute: git bisect"):
@@ -66,6 +72,8 @@ async def test_commits_that_stop_on_the_way_are_refused_and_change_nothing() -> 
         FileOperation(kind="delete", path="r/.git/index"),
         FileOperation(kind="move", path="r/f", target="r/.git/MERGE_HEAD"),
         FileOperation(kind="mkdir", path="new/.git/objects"),
+        written("/srv/bare.git/refs/heads/main", "0" * 40),
+        FileOperation(kind="delete", path="/srv/bare.git/objects"),
     ],
 )
 async def test_no_imagined_command_writes_into_a_repository(operation: FileOperation) -> None:
@@ -73,7 +81,7 @@ async def test_no_imagined_command_writes_into_a_repository(operation: FileOpera
         return CommandAnswer(operations=(operation,))
 
     async with await ImaginedWorld.create(told) as here:
-        await here.turn(_START + "ln -s r/.git ../link")
+        await here.turn("git init -q --bare /srv/bare.git; " + _START + "ln -s r/.git ../link")
         with pytest.raises(EngineFailure, match="only the machine's own git changes"):
             await here.turn("git bisect start")
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agentworld_sim import World
+from agentworld_sim import EngineFailure, World
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.script_analysis import runs_side_by_side
@@ -55,6 +55,16 @@ async def test_jobs_call_commands_at_the_same_moment(form: str) -> None:
             ):
                 turn = await world.step(ToolCall("bash", {"command": script}))
             assert turn.observation.text == "ready\n"
+
+
+async def test_jobs_that_meet_again_are_told_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(calls: object) -> bool:
+        return True
+
+    monkeypatch.setattr("agentworld_sim.engines.shell.live_shell.close_lost", always)
+    async with await World.create() as world:
+        with pytest.raises(EngineFailure, match="write `wait` between them"):
+            await world.step(ToolCall("bash", {"command": JOBS}))
 
 
 def test_an_ampersand_in_quotes_is_no_job() -> None:

@@ -20,7 +20,6 @@ import tomllib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from filelock import FileLock
@@ -302,13 +301,8 @@ class StageFolder(AbstractContextManager["StageFolder"]):
             self._lock.release()
             self._lock = None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None and self._writes:
+    def __exit__(self, *raised: object) -> None:
+        if raised[1] is not None and self._writes:
             self._remove_if_empty()
         self.close()
 

@@ -93,13 +93,14 @@ def commit(run: GitRun, line: GitLine) -> None:
         run.out.append(Status(repo, Paths(repo, [])).long())
         run.fail(EMPTY_PICK * bool(picked), 1)
         return
-    message = _message(run, line, amended, merging=repo.text("MERGE_MSG") is not None)
     from_other = amended or (repo.commit(picked.strip()) if picked else None)
     author = author_of(from_other) if from_other else repo.ident("author")
     if name := line.value("author"):
         if not (match := re.fullmatch(r"(.*?) ?<(.*)>", name)):
             raise not_computed("commit --author with less than a name and an address")
         author = f"{match[1]} <{match[2]}> {author.rpartition('> ')[2]}"
+    # Last, since what it reads from standard input is gone for whoever is asked instead.
+    message = _message(run, line, amended, merging=repo.text("MERGE_MSG") is not None)
     oid = repo.write_commit(tree, parents, message, author)
     kind = " (amend)" if amended else " (merge)" if merge else "" if parents else " (initial)"
     kind = " (cherry-pick)" if picked else kind
