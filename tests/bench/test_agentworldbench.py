@@ -150,7 +150,28 @@ def test_failures_are_counted_and_are_no_zeros(tmp_path: Path) -> None:
     assert (told["micro"]["total"], told["clamped"]) == (60.0, 1)
     assert told["domains"]["terminal"]["rated"] == 1
     shown = command("score", output).stdout
-    assert "failed: no prediction" in shown and "1 of 4" in shown
+    assert "failed: no prediction" in shown
+    # The domain, both means, and five dimensions: each says that it is of one row of four.
+    assert shown.count("1 of 4 rated") == 8
+
+
+def test_a_rating_of_nothing_is_a_failure_and_no_mean(tmp_path: Path) -> None:
+    path, output = tmp_path / "web_test.jsonl", tmp_path / "run.jsonl"
+    path.write_text(json.dumps(make_row("web", 1)) + "\n")
+    terminal = one_file(tmp_path, make_row("terminal", 1))
+
+    def reply(request: ModelRequest) -> str:
+        given = [0, 0, 0, 0, -1] if "web 0 said" in request.last_user else [3, 3, 3, 3, 0]
+        return verdict(given) if "final_evaluation" in request.last_user else say(request)
+
+    with ScriptedModelServer(reply, prefix_caching=False) as server:
+        predict([path, terminal], output, server.url)
+        rate(output, [path, terminal], server.url)
+    shown = command("score", output).stdout
+    assert "failed: the judge rated below 1" in shown
+    assert "0 of 1 rated" in shown and "1 of 2 rated, 1 of 2 domains" in shown
+    counts = json.loads(command("score", output, "--json").stdout).popitem()[1]["domains"]
+    assert counts["terminal"]["counts"]["quality"] == 0
 
 
 def test_a_judge_that_cannot_be_read_is_said_and_asked_again(tmp_path: Path) -> None:

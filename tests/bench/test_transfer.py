@@ -158,6 +158,16 @@ def test_a_host_without_namespaces_is_refused(monkeypatch: pytest.MonkeyPatch) -
         Jail()
 
 
+def test_without_a_browser_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    output = tmp_path / "transfer.jsonl"
+    done = CliRunner().invoke(cli, ["bench", "transfer", "--output", str(output), "--only", "web"])
+    assert (done.exit_code, output.exists()) == (2, False)
+    assert "`pip install playwright`" in done.output
+
+
 def test_an_agent_that_there_is_not_is_told_with_the_nearest(tmp_path: Path) -> None:
     output = str(tmp_path / "transfer.jsonl")
     done = CliRunner().invoke(cli, ["bench", "transfer", "--output", output, "--agent", "perfekt"])

@@ -129,8 +129,8 @@ async def run_transfer(
         write([trial])
         on_trial()
 
-    async with real_places({task.kind for _, _, task in missing}, server) as places:
-        with append_lines(output) as write:
+    with append_lines(output) as write:
+        async with real_places({task.kind for _, _, task in missing}, server) as places:
             await for_each(missing, one, AT_ONCE)
     return [found[engine, agent, task.name] for engine, agent, task in asked]
 
