@@ -120,4 +120,4 @@ async def transfer(
         click.echo(json.dumps(figures))
         return
     for engine, found in figures.items():
-        print_table([engine, *HEADS], lines_of(found), ranks_of(found))
+        print_table([engine, *HEADS], lines_of(found), f"{ranks_of(found)}\n")
