@@ -76,15 +76,19 @@ def merge(parts: Mapping[str, JudgedRun]) -> JudgedRun:
     Raises:
         UsageError: they are not of one run.
     """
-    # What was left out differs between the files of one bench.
-    if told := difference({name: {**one.about, "left out": None} for name, one in parts.items()}):
+    # What was asked and left out differs between the files of one bench.
+    own = {"left out": None, "asked": None}
+    if told := difference({name: {**one.about, **own} for name, one in parts.items()}):
         raise UsageError(f"these are results of different runs, {told} They cannot be merged.")
     rows = {one.row.key: one for part in parts.values() for one in part.rows}
     if len(rows) < sum(len(part.rows) for part in parts.values()):
         raise UsageError("the files have rows in common: give every row once.")
     left_out = [one for part in parts.values() for one in part.about.get("left out", [])]
-    first = next(iter(parts.values()))
-    return JudgedRun(about={**first.about, "left out": left_out}, rows=list(rows.values()))
+    asked = Counter[str]()
+    for part in parts.values():
+        asked.update(part.about.get("asked", {}))
+    about = {**next(iter(parts.values())).about, "left out": left_out, "asked": dict(asked)}
+    return JudgedRun(about=about, rows=list(rows.values()))
 
 
 def normal(rating: float) -> float:
@@ -99,10 +103,14 @@ def summary(found: JudgedRun) -> dict[str, Any]:
     script prints them, with a 95 % interval of `total` for which trajectories are drawn again. Beside every mean stands
     of how many rows it is: those in it are `rated`, by dimension in `counts`.
     """
+    whole: Mapping[str, int] = found.about.get("asked", {})
+    asked = Counter[str](one.row.domain for one in found.rows) | Counter(whole)
+    failures = Counter(one.failed for one in found.rows if one.failed)
+    failures["not predicted yet"] = asked.total() - len(found.rows)
     domains: dict[str, Any] = {}
     draws: dict[str, list[tuple[float, int]]] = {}
     every: list[float] = []
-    for name in sorted({one.row.domain for one in found.rows}):
+    for name in sorted(asked):
         rows = [one for one in found.rows if one.row.domain == name]
         rated = [(one.row.trajectory, one.ratings) for one in rows if one.ratings]
         values = [(trajectory, one.total) for trajectory, one in rated]
@@ -117,7 +125,7 @@ def summary(found: JudgedRun) -> dict[str, Any]:
         domains[name] = {
             **figures,
             "interval": _interval([total / count for total, count in draws.get(name, [])]),
-            "rows": len(rows),
+            "rows": asked[name],
             "rated": len(rated),
             "counts": {part: len(given) for part, given in parts.items()},
             "trajectories": len({one.row.trajectory for one in rows}),
@@ -128,7 +136,7 @@ def summary(found: JudgedRun) -> dict[str, Any]:
     drawn = [[some[place] for some in draws.values()] for place in places]
     macro = [fmean(total / count for total, count in some) for some in drawn]
     micro = [sum(total for total, _ in some) / sum(count for _, count in some) for some in drawn]
-    of = {"rated": len(every), "rows": len(found.rows)}
+    of = {"rated": len(every), "rows": asked.total()}
     domains_of = {"domains rated": len(totals), "domains": len(domains)}
     return {
         "about": dict(found.about),
@@ -137,8 +145,8 @@ def summary(found: JudgedRun) -> dict[str, Any]:
         | of
         | domains_of,
         "micro": {TOTAL: normal(mean(every)) if every else None, "interval": _interval(micro)} | of,
-        "rows": len(found.rows),
-        "failures": dict(Counter(one.failed for one in found.rows if one.failed)),
+        "rows": asked.total(),
+        "failures": dict(+failures),
         "clamped": sum(one.ratings.clamped for one in found.rows if one.ratings),
         "left out": found.about.get("left out", []),
     }
@@ -156,8 +164,9 @@ def lines_of(summaries: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         lines.append([label, *(_figure(one[name]) for one in summaries)])
     for part in DIMENSIONS:
         for name in names:
-            told = (_part(one["domains"].get(name), part) for one in summaries)
-            lines.append([f"{name}: {part}", *told])
+            told = [_part(one["domains"].get(name), part) for one in summaries]
+            if any(told):
+                lines.append([f"{name}: {part}", *told])
     lines.append(["rows", *(str(one["rows"]) for one in summaries)])
     for reason in dict.fromkeys(reason for one in summaries for reason in one["failures"]):
         lines.append(

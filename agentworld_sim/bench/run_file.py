@@ -32,12 +32,15 @@ FORM = "agentworldbench run 1"
 
 
 def file_kind(path: Path) -> str:
-    """What a file of the bench holds, by its first line: one of the kinds above; empty for anything else."""
+    """What a file of the bench holds, by its first line that is not broken: one of the kinds above; empty for anything
+    else."""
     with path.open("rb") as file:
-        try:
-            return _kind({**json.loads(file.readline())})
-        except (ValueError, TypeError, RecursionError):
-            return ""
+        for line in file:
+            try:
+                return _kind({**json.loads(line)})
+            except (ValueError, TypeError, RecursionError):
+                continue
+    return ""
 
 
 def require_kind(path: Path, kind: str) -> None:

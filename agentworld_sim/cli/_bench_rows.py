@@ -97,6 +97,7 @@ async def run_rows(
         "seed": seed,
         "history": history == "on",
         "most": most,
+        "asked": dict(sorted(Counter(row.domain for row in rows.values()).items())),
         "left out": problems,
     }
     predict: Predictor

@@ -100,20 +100,20 @@ def test_history_reaches_the_model_and_can_be_left_out(tmp_path: Path) -> None:
 def test_bad_lines_are_named_and_counted(tmp_path: Path) -> None:
     lacking = {key: value for key, value in make_row("terminal", 1).items() if key != "response"}
     path = one_file(
-        tmp_path, make_row("terminal", 1), lacking, "[1]", '{"task', make_row("web", 1), make_row("terminal", 1, turn_idx=9)
+        tmp_path, '{"task', make_row("terminal", 1), lacking, "[1]", make_row("web", 1), make_row("terminal", 1, turn_idx=9)
     )  # fmt: skip
     rows, problems = read_rows([path])
     assert len(rows) == 1
     assert [one.partition(":")[2].strip()[:34] for one in problems] == [
+        "the line is not JSON: Unterminated",
         "the row has no 'response'. A row i",
         "the line is no JSON object.",
-        "the line is not JSON: Unterminated",
         "the row is of the domain 'web', an",
         "`turn_idx` is 9, and the row has 2",
     ]
     with ScriptedModelServer(say, prefix_caching=False) as server:
         said = predict([path], tmp_path / "run.jsonl", server.url)
-        assert "left out: terminal_test.jsonl, line 4: the line is not JSON" in said.stderr
+        assert "left out: terminal_test.jsonl, line 1: the line is not JSON" in said.stderr
         rate(tmp_path / "run.jsonl", [path], server.url)
     assert len(summary(judged_runs(read_run(tmp_path / "run.jsonl"))[0])["left out"]) == 5
     path.write_text('{"task": "terminal", "id": 1, "prompt": 3}\n')
@@ -291,7 +291,10 @@ def test_another_model_in_the_middle_of_a_run_is_refused(tmp_path: Path) -> None
     with ScriptedModelServer(say, prefix_caching=False, model="one") as server:
         said = predict(files, output, server.url)
         assert "answers as 'one', and the run was begun with 'old'" in told_by(said)
-    assert len(read_run(output).predicted) == 5
+        assert len(read_run(output).predicted) == 5
+        rate(output, files, server.url)
+    shown = command("score", output).stdout
+    assert "5 of 15 rated" in shown and "failed: not predicted yet" in shown
 
 
 def test_parts_of_one_run_are_merged_and_others_refused(tmp_path: Path) -> None:
@@ -449,8 +452,8 @@ def test_a_file_of_another_kind_is_called_by_its_kind(
         (("score", notes), "holds something else, not a run over rows. Name another file."),
         (("run", rows, "--output", notes, "--recorded"), "holds something else, not a run over rows"),
         (("transfer", "--output", run), "holds a run over rows, not trials of `agentworld bench transfer`"),
-        (("run", empty, *asking), "empty.jsonl' holds nothing, not recordings"),
-        (("run", notes, *asking), "notes.md' holds something else, not recordings"),
+        (("run", empty, *asking), "empty.jsonl' holds nothing, not rows in AgentWorldBench form or recordings"),
+        (("run", notes, *asking), "notes.md' holds something else, not rows"),
         (("run", rows, calls, *asking), "are no one run: give files of one kind"),
         (("run", calls, rows, *asking), "are no one run: give files of one kind"),
     ):  # fmt: skip
