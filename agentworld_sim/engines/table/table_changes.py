@@ -242,15 +242,15 @@ def _table_text(
 
 def _rank(stored: StoredRecord, table: Table, wanted: Sequence[Any]) -> int:
     """How much a record has to do with a call."""
-    named = _known(get(stored.record, path) for path in (*table.key, *table.scope))
-    others = _known(stored.record.values())
+    named = _written_scalars(get(stored.record, path) for path in (*table.key, *table.scope))
+    others = _written_scalars(stored.record.values())
     return sum(
         4 * (value in named or str(value) in named) + (value in others or str(value) in others)
         for value in wanted
     )
 
 
-def _known(values: Iterable[Any]) -> set[Any]:
+def _written_scalars(values: Iterable[Any]) -> set[Any]:
     """The scalars in values, and how each is written: `1` is like `"1"`."""
     found = set(_scalars(values))
     return found | set(map(str, found))
