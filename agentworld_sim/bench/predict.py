@@ -176,7 +176,10 @@ class SessionPlayer:
             return _row(transition, none, cost, failure.exchanges, refused=str(failure)), at
         after = self._tables_of(await self._world.state(turn.ref))
         # Records of a state have their fields in no order; lines of a run are the same each time.
-        changes = json.loads(canonical_json(changes_between(transition.before, after)))
+        changes = {
+            table: {key: json.loads(canonical_json(record)) for key, record in records.items()}
+            for table, records in changes_between(transition.before, after).items()
+        }
         said = turn.observation
         row = _row(
             transition,
