@@ -293,8 +293,9 @@ def test_another_model_in_the_middle_of_a_run_is_refused(tmp_path: Path) -> None
         assert "answers as 'one', and the run was begun with 'old'" in told_by(said)
         assert len(read_run(output).predicted) == 5
         rate(output, files, server.url)
-    shown = command("score", output).stdout
-    assert "5 of 15 rated" in shown and "failed: not predicted yet" in shown
+    scored = command("score", output)
+    assert "5 of 15 rated" in scored.stdout and "failed: not predicted yet" in scored.stdout
+    assert "10 rows are not predicted yet, and in no mean; `agentworld bench run`" in scored.stderr
 
 
 def test_parts_of_one_run_are_merged_and_others_refused(tmp_path: Path) -> None:
