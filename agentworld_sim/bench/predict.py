@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -18,8 +19,8 @@ from agentworld_sim.bench.transitions import (
     changes_between,
 )
 from agentworld_sim.engines.model import ModelEngine
-from agentworld_sim.engines.table import TableEngine, records_in
-from agentworld_sim.engines.table.table_changes import records_view
+from agentworld_sim.engines.table import TableEngine
+from agentworld_sim.engines.table.table_changes import current_records, records_view
 from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import WorldUsage, usage_of
@@ -28,6 +29,7 @@ from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs, FileTree
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolCall, ToolSpec
@@ -173,7 +175,12 @@ class SessionPlayer:
             none = score(transition, "", not transition.truth.observation.is_error, {})
             return _row(transition, none, cost, failure.exchanges, refused=str(failure)), at
         after = self._tables_of(await self._world.state(turn.ref))
-        changes, said = changes_between(transition.before, after), turn.observation
+        # Records of a state have their fields in no order; lines of a run are the same each time.
+        changes = {
+            table: {key: json.loads(canonical_json(record)) for key, record in records.items()}
+            for table, records in changes_between(transition.before, after).items()
+        }
+        said = turn.observation
         row = _row(
             transition,
             score(transition, said.text, said.is_error, changes, matcher),
@@ -189,9 +196,10 @@ class SessionPlayer:
 
     def _tables_of(self, state: WorldState) -> Tables:
         keys = self._session.keys
-        held = records_in(state, self._records.plan(()), tables=keys)
+        plan = self._records.plan(())
+        held = {table: current_records(state, plan, plan.tables[table]) for table in keys}
         return {
-            table: {str(record[keys[table]]): record for record in records.values()}
+            table: {str(one.record[keys[table]]): one.record for one in records}
             for table, records in held.items()
         }
 

@@ -65,6 +65,8 @@ def _score(row: PredictedRow, replies: Sequence[Ratings | str]) -> RowScore:
     if not replies:
         return RowScore(row, None, "not judged yet")
     ratings = next((one for one in replies if isinstance(one, Ratings)), None)
+    if ratings and not ratings.total:
+        return RowScore(row, None, "the judge rated below 1")
     return RowScore(row, ratings, "" if ratings else "the judge is not readable")
 
 
@@ -74,15 +76,19 @@ def merge(parts: Mapping[str, JudgedRun]) -> JudgedRun:
     Raises:
         UsageError: they are not of one run.
     """
-    # What was left out differs between the files of one bench.
-    if told := difference({name: {**one.about, "left out": None} for name, one in parts.items()}):
+    # What was asked and left out differs between the files of one bench.
+    own = {"left out": None, "asked": None}
+    if told := difference({name: {**one.about, **own} for name, one in parts.items()}):
         raise UsageError(f"these are results of different runs, {told} They cannot be merged.")
     rows = {one.row.key: one for part in parts.values() for one in part.rows}
     if len(rows) < sum(len(part.rows) for part in parts.values()):
         raise UsageError("the files have rows in common: give every row once.")
     left_out = [one for part in parts.values() for one in part.about.get("left out", [])]
-    first = next(iter(parts.values()))
-    return JudgedRun(about={**first.about, "left out": left_out}, rows=list(rows.values()))
+    asked = Counter[str]()
+    for part in parts.values():
+        asked.update(part.about.get("asked", {}))
+    about = {**next(iter(parts.values())).about, "left out": left_out, "asked": dict(asked)}
+    return JudgedRun(about=about, rows=list(rows.values()))
 
 
 def normal(rating: float) -> float:
@@ -94,18 +100,24 @@ def summary(found: JudgedRun) -> dict[str, Any]:
     """What it comes to, as JSON values: each domain's figures, both means over all, failures by their reason.
 
     A domain's figures are the means of the dimensions and of `total` over the rows that have ratings, as the official
-    script prints them, with a 95 % interval of `total` for which trajectories are drawn again.
+    script prints them, with a 95 % interval of `total` for which trajectories are drawn again. Beside every mean stands
+    of how many rows it is: those in it are `rated`, by dimension in `counts`.
     """
+    whole: Mapping[str, int] = found.about.get("asked", {})
+    asked = Counter[str](one.row.domain for one in found.rows) | Counter(whole)
+    failures = Counter(one.failed for one in found.rows if one.failed)
+    failures["not predicted yet"] = asked.total() - len(found.rows)
     domains: dict[str, Any] = {}
     draws: dict[str, list[tuple[float, int]]] = {}
     every: list[float] = []
-    for name in sorted({one.row.domain for one in found.rows}):
+    for name in sorted(asked):
         rows = [one for one in found.rows if one.row.domain == name]
         rated = [(one.row.trajectory, one.ratings) for one in rows if one.ratings]
-        values = [(trajectory, one.total) for trajectory, one in rated if one.total]
+        values = [(trajectory, one.total) for trajectory, one in rated]
         every += [value for _, value in values]
         parts: dict[str, Sequence[float]] = {
-            part: [one.scores[part] for _, one in rated if one.scores[part]] for part in DIMENSIONS
+            part: [one.scores[part] for _, one in rated if one.scores[part] > 0]
+            for part in DIMENSIONS
         }
         parts[TOTAL] = [value for _, value in values]
         figures = {part: normal(mean(given)) if given else None for part, given in parts.items()}
@@ -113,8 +125,9 @@ def summary(found: JudgedRun) -> dict[str, Any]:
         domains[name] = {
             **figures,
             "interval": _interval([total / count for total, count in draws.get(name, [])]),
-            "rows": len(rows),
+            "rows": asked[name],
             "rated": len(rated),
+            "counts": {part: len(given) for part, given in parts.items()},
             "trajectories": len({one.row.trajectory for one in rows}),
         }
     totals = [one[TOTAL] for one in domains.values() if one[TOTAL] is not None]
@@ -123,13 +136,17 @@ def summary(found: JudgedRun) -> dict[str, Any]:
     drawn = [[some[place] for some in draws.values()] for place in places]
     macro = [fmean(total / count for total, count in some) for some in drawn]
     micro = [sum(total for total, _ in some) / sum(count for _, count in some) for some in drawn]
+    of = {"rated": len(every), "rows": asked.total()}
+    domains_of = {"domains rated": len(totals), "domains": len(domains)}
     return {
         "about": dict(found.about),
         "domains": domains,
-        "macro": {TOTAL: mean(totals) if totals else None, "interval": _interval(macro)},
-        "micro": {TOTAL: normal(mean(every)) if every else None, "interval": _interval(micro)},
-        "rows": len(found.rows),
-        "failures": dict(Counter(one.failed for one in found.rows if one.failed)),
+        "macro": {TOTAL: mean(totals) if totals else None, "interval": _interval(macro)}
+        | of
+        | domains_of,
+        "micro": {TOTAL: normal(mean(every)) if every else None, "interval": _interval(micro)} | of,
+        "rows": asked.total(),
+        "failures": dict(+failures),
         "clamped": sum(one.ratings.clamped for one in found.rows if one.ratings),
         "left out": found.about.get("left out", []),
     }
@@ -147,10 +164,9 @@ def lines_of(summaries: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         lines.append([label, *(_figure(one[name]) for one in summaries)])
     for part in DIMENSIONS:
         for name in names:
-            told = [one["domains"].get(name, {}).get(part) for one in summaries]
-            lines.append(
-                [f"{name}: {part}", *("" if one is None else f"{one:.2f}" for one in told)]
-            )
+            told = [_part(one["domains"].get(name), part) for one in summaries]
+            if any(told):
+                lines.append([f"{name}: {part}", *told])
     lines.append(["rows", *(str(one["rows"]) for one in summaries)])
     for reason in dict.fromkeys(reason for one in summaries for reason in one["failures"]):
         lines.append(
@@ -162,8 +178,19 @@ def lines_of(summaries: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _figure(one: Mapping[str, Any] | None) -> str:
-    if one is None or one[TOTAL] is None:
+    if one is None:
         return ""
+    of = f"{one['rated']} of {one['rows']} rated"
+    if one.get("domains rated") != one.get("domains"):
+        of += f", {one['domains rated']} of {one['domains']} domains"
+    if one[TOTAL] is None:
+        return of
     low, high = one["interval"]
-    failed = f", {one['rated']} of {one['rows']}" if "rows" in one else ""
-    return f"{one[TOTAL]:.2f} [{low:.2f}, {high:.2f}]{failed}"
+    return f"{one[TOTAL]:.2f} [{low:.2f}, {high:.2f}], {of}"
+
+
+def _part(one: Mapping[str, Any] | None, part: str) -> str:
+    if one is None or one[part] is None:
+        return ""
+    of = f", {one['counts'][part]} of {one['rows']} rated"
+    return f"{one[part]:.2f}{of if one['counts'][part] < one['rows'] else ''}"

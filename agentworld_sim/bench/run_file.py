@@ -32,12 +32,15 @@ FORM = "agentworldbench run 1"
 
 
 def file_kind(path: Path) -> str:
-    """What a file of the bench holds, by its first line: one of the kinds above; empty for anything else."""
+    """What a file of the bench holds, by its first line that is not broken: one of the kinds above; empty for anything
+    else."""
     with path.open("rb") as file:
-        try:
-            return _kind({**json.loads(file.readline())})
-        except (ValueError, TypeError, RecursionError):
-            return ""
+        for line in file:
+            try:
+                return _kind({**json.loads(line)})
+            except (ValueError, TypeError, RecursionError):
+                continue
+    return ""
 
 
 def require_kind(path: Path, kind: str) -> None:
@@ -99,10 +102,12 @@ def begin_lines(
 
 @contextmanager
 def append_lines(path: Path) -> Generator[Callable[[Iterable[Any]], None]]:
-    """A function that appends dataclasses or JSON objects; they are there for good when it returns."""
+    """A function that appends dataclasses or JSON objects; they are there for good when it returns. A file
+    with a first line only is removed at the end: nothing has come of the run, and another one may have its name."""
     with path.open("r+b") as file:
+        said = file.read()
         # Half a line that a kill has left would join the next one.
-        file.truncate(file.read().rfind(b"\n") + 1)
+        file.truncate(said.rfind(b"\n") + 1)
         file.seek(0, 2)
 
         def write(lines: Iterable[Any]) -> None:
@@ -111,7 +116,11 @@ def append_lines(path: Path) -> Generator[Callable[[Iterable[Any]], None]]:
             file.write(told.encode("utf-8", "replace"))
             file.flush()
 
-        yield write
+        try:
+            yield write
+        finally:
+            if file.tell() == said.find(b"\n") + 1:
+                path.unlink()
 
 
 def difference(abouts: Mapping[str, About]) -> str:

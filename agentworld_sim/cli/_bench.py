@@ -255,9 +255,11 @@ async def run(
 
     Rows in AgentWorldBench form are known by their fields; a world or the rows themselves can answer them, too.
     """
-    from agentworld_sim.bench.run_file import RECORDINGS, ROWS, file_kind
+    from agentworld_sim.bench.run_file import RECORDINGS, ROWS, file_kind, require_kind
 
     kinds = {file_kind(path) for path in recordings}
+    if not kinds & {ROWS, RECORDINGS}:
+        require_kind(recordings[0], f"{ROWS} or {RECORDINGS}")
     if kinds >= {ROWS, RECORDINGS}:
         raise UsageError(f"{ROWS} and {RECORDINGS} are no one run: give files of one kind.")
     of_models = {f"model_{name}" for name in model_choice.settings}

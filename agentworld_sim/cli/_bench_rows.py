@@ -97,6 +97,7 @@ async def run_rows(
         "seed": seed,
         "history": history == "on",
         "most": most,
+        "asked": dict(sorted(Counter(row.domain for row in rows.values()).items())),
         "left out": problems,
     }
     predict: Predictor
@@ -270,6 +271,11 @@ def show(columns: Mapping[str, JudgedRun], *, as_json: bool) -> None:
         click.echo(json.dumps(told))
         return
     print_table(["percent", *columns], lines_of(list(told.values())))
+    for name, one in told.items():
+        for command, left in (("run", "not predicted yet"), ("judge", "not judged yet")):
+            if count := one["failures"].get(left):
+                text = f"{name}: {count:,} rows are {left}, and in no mean; `agentworld bench {command}`, given again, goes on with them."
+                click.echo(text, err=True)
 
 
 def report_rows(run_files: Sequence[Path], output: Path | None, *, as_json: bool) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import click
 
-from agentworld_sim.cli.command_options import EXISTING_FILE, FILE, asynchronous, json_option
+from agentworld_sim.cli.command_options import (
+    EXISTING_FILE,
+    FILE,
+    ModelChoice,
+    asynchronous,
+    json_option,
+    model_options,
+)
 from agentworld_sim.cli.terminal_output import print_table, progress_bar
 from agentworld_sim.errors import UsageError, nearest
 
@@ -29,8 +36,8 @@ from agentworld_sim.errors import UsageError, nearest
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice(["computed", "text"]),
-    help="What answers inside; both by default.",
+    type=click.Choice(["computed", "text", "imagined"]),
+    help="What answers inside; all by default, `imagined` (tasks for tools) with --model-url.",
 )
 @click.option(
     "--agent",
@@ -47,6 +54,7 @@ from agentworld_sim.errors import UsageError, nearest
     "--page", type=FILE, help="A page with every task that went otherwise, to write as well."
 )
 @json_option
+@model_options
 @asynchronous
 async def transfer(
     output: Path,
@@ -59,6 +67,7 @@ async def transfer(
     agent_model: str | None,
     page: Path | None,
     as_json: bool,
+    model_choice: ModelChoice,
 ) -> None:
     """Let agents do tasks inside worlds, and replay what they did in the real thing.
 
@@ -68,9 +77,10 @@ async def transfer(
       agentworld bench transfer --output transfer.jsonl --page transfer.html
       agentworld bench transfer --output shell.jsonl --only shell --engine computed
       agentworld bench transfer --output model.jsonl --agent-url http://127.0.0.1:8000/v1
+      agentworld bench transfer --output imagined.jsonl --only mcp --model-url http://127.0.0.1:8000/v1
       agentworld bench transfer --output own.jsonl --tasks tasks.yaml --server 'python server.py'
     """  # fmt: skip
-    from agentworld_sim.bench.transfer.places import ENGINES
+    from agentworld_sim.bench.transfer.places import ENGINES, ImaginedPlace
     from agentworld_sim.bench.transfer.scripted_agents import WEAKNESS
     from agentworld_sim.bench.transfer.task_list import own_tasks, shipped_tasks
     from agentworld_sim.bench.transfer.transfer_figures import transfer_figures
@@ -99,7 +109,9 @@ async def transfer(
             "--tasks and --server belong together, and --only chooses of shipped tasks."
         )
     tasks = own_tasks(own) if own else shipped_tasks(only)
-    engines, agents = engines or list(ENGINES), agents or list(WEAKNESS)
+    imagined = [ImaginedPlace.name] * (model_choice.url is not None)
+    engines, agents = engines or [*ENGINES, *imagined], agents or list(WEAKNESS)
+    world_model = model_choice.require() if ImaginedPlace.name in engines else None
     total = len(tasks) * len(engines) * (len(agents) + (model is not None))
     with progress_bar("trials", total) as count:
         trials = await run_transfer(
@@ -108,11 +120,13 @@ async def transfer(
             engines=engines,
             agents=agents,
             model=model,
+            world_model=world_model,
             server=shlex.split(server or ""),
             on_trial=count,
         )
-    if model:
-        await model.close()
+    for one in (model, world_model):
+        if one:
+            await one.close()
     figures = transfer_figures(trials)
     if page is not None:
         write_file(page, transfer_page(figures, trials))
@@ -120,4 +134,4 @@ async def transfer(
         click.echo(json.dumps(figures))
         return
     for engine, found in figures.items():
-        print_table([engine, *HEADS], lines_of(found), ranks_of(found))
+        print_table([engine, *HEADS], lines_of(found), f"{ranks_of(found)}\n")

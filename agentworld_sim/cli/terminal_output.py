@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
+WIDEST = 1000
+"""Columns of a table in a file or a pipe."""
+
 
 def print_table(heads: Sequence[str], lines: Iterable[Sequence[str]], caption: str = "") -> None:
-    """Prints texts in columns; the first is never broken, and no text is cut."""
+    """Prints texts in columns, or below each other where a terminal is too narrow; none is broken or cut."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Column, Table
+    from rich.table import Table
 
-    others = (Column(head, overflow="fold") for head in heads[1:])
-    table = Table(Column(heads[0], no_wrap=True), *others, caption=caption or None)
-    for line in lines:
-        table.add_row(*line)
-    console = Console()
-    console.print(table, width=None if console.is_terminal else 200)
+    # What stands in brackets or colons is part of a name, no markup.
+    console, rows = Console(markup=False, emoji=False, highlight=False), list(lines)
+    if not console.is_terminal:
+        console.width = WIDEST
+    for gap, tops in ((1, heads), (0, [head.replace(" ", "\n") for head in heads])):
+        table = Table(*tops, box=SIMPLE_HEAD, show_edge=False, padding=(0, gap, 0, 0))
+        for row in rows:
+            table.add_row(*row)
+        unlimited = console.options.update(max_width=WIDEST)
+        if console.measure(table, options=unlimited).maximum <= console.width:
+            console.print(table)
+            break
+    else:
+        for name, *cells in rows:
+            parts = (f"  {head}: {cell}" for head, cell in zip(heads[1:], cells, strict=True))
+            console.print(f"{heads[0]}, {name}", *parts, sep="\n", crop=False)
+    console.print(caption, end="\n" if caption else "", crop=False)
 
 
 @contextmanager

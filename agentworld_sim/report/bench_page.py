@@ -97,8 +97,8 @@ def _row(given: Mapping[str, RowScore]) -> Markup:
     return case(
         kinds,
         [
-            chip(f"{normal(total):.0f}" if total is not None else "failed", total is not None)
-            for total in totals
+            chip(f"{normal(one.ratings.total):.0f}" if one.ratings else one.failed, not one.failed)
+            for one in given.values()
         ],
         first.action,
         f"{first.domain} {first.id}, turn {first.turn}",

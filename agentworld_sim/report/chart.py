@@ -20,11 +20,11 @@ def chart(title: str, across: str, up: str, lines: Mapping[str, Line]) -> Markup
 
     Args:
         title: Above it.
-        across: What the widths are; they end at 100 or at the widest point.
+        across: What the widths are; they end at the widest point.
         up: What the heights are.
         lines: Legend to points.
     """
-    most_x = max([100.0, *(x for points in lines.values() for x, _ in points)])
+    most_x = max([x for points in lines.values() for x, _ in points], default=0) or 1
 
     def place(x: float, y: float) -> tuple[float, float]:
         return LEFT + (WIDTH - LEFT - 16) * x / most_x, TOP + (HEIGHT - 2 * TOP) * (1 - y / 100)
@@ -43,7 +43,9 @@ def chart(title: str, across: str, up: str, lines: Mapping[str, Line]) -> Markup
         x, y = place(most_x * share / 100, share)
         drawn.append(path([(0, share), (most_x, share)], "grid"))
         drawn.append(text(f"{share}", LEFT - 5, y + 4, "end"))
-        drawn.append(text(f"{most_x * share / 100:,.0f}", x, HEIGHT + 8, "middle"))
+        drawn.append(
+            text(f"{most_x * share / 100:,.{2 * (most_x < 20)}f}", x, HEIGHT + 8, "middle")
+        )
     kinds = [f"series-{number % COLOURS}" for number in range(len(lines))]
     drawn += [path(points, kind) for points, kind in zip(lines.values(), kinds, strict=True)]
     legend = [

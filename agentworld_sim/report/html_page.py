@@ -8,13 +8,13 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-# Characters that no HTML document may hold, and those that turn text around for its reader.
+# Characters that no HTML document may hold, ends of lines that nobody sees, and those that turn text around.
 _UNSEEN: Final = {
     code: f"\\u{code:04x}"
     for code in (
         *(number for number in range(0x20) if number not in (0x09, 0x0A, 0x0D)),
         *range(0x7F, 0xA0),
-        *range(0x202A, 0x202F),
+        *range(0x2028, 0x202F),
         *range(0x2066, 0x206A),
         *range(0xD800, 0xE000),
     )
@@ -117,11 +117,16 @@ def page(title: str, *body: Content) -> str:
 
 
 def filters(choices: Mapping[str, str]) -> Markup:
-    """Switches, of which one is on: the style sheet hides every `case` that has not the chosen class.
+    """Switches, of which one is on: every `case` that has not the chosen class is hidden.
 
     Args:
-        choices: Class to label, the first for all.
+        choices: Class to label; `all` is for all, and is on at first.
     """
+    hidden = (
+        f"main:has(#show-{kind}:checked) details.case:not(.{kind}) {{ display: none; }}"
+        for kind in choices
+        if kind != "all"
+    )
     return tag(
         "fieldset",
         [
@@ -132,6 +137,7 @@ def filters(choices: Mapping[str, str]) -> Markup:
             )
             for kind, label in choices.items()
         ],
+        tag("style", Markup("\n".join(hidden))),
     )
 
 

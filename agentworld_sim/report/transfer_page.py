@@ -16,6 +16,7 @@ FILTERS = {
     "worst": "passed inside only",
     "computed": "computed",
     "text": "text",
+    "imagined": "imagined",
 }
 
 

@@ -100,20 +100,20 @@ def test_history_reaches_the_model_and_can_be_left_out(tmp_path: Path) -> None:
 def test_bad_lines_are_named_and_counted(tmp_path: Path) -> None:
     lacking = {key: value for key, value in make_row("terminal", 1).items() if key != "response"}
     path = one_file(
-        tmp_path, make_row("terminal", 1), lacking, "[1]", '{"task', make_row("web", 1), make_row("terminal", 1, turn_idx=9)
+        tmp_path, '{"task', make_row("terminal", 1), lacking, "[1]", make_row("web", 1), make_row("terminal", 1, turn_idx=9)
     )  # fmt: skip
     rows, problems = read_rows([path])
     assert len(rows) == 1
     assert [one.partition(":")[2].strip()[:34] for one in problems] == [
+        "the line is not JSON: Unterminated",
         "the row has no 'response'. A row i",
         "the line is no JSON object.",
-        "the line is not JSON: Unterminated",
         "the row is of the domain 'web', an",
         "`turn_idx` is 9, and the row has 2",
     ]
     with ScriptedModelServer(say, prefix_caching=False) as server:
         said = predict([path], tmp_path / "run.jsonl", server.url)
-        assert "left out: terminal_test.jsonl, line 4: the line is not JSON" in said.stderr
+        assert "left out: terminal_test.jsonl, line 1: the line is not JSON" in said.stderr
         rate(tmp_path / "run.jsonl", [path], server.url)
     assert len(summary(judged_runs(read_run(tmp_path / "run.jsonl"))[0])["left out"]) == 5
     path.write_text('{"task": "terminal", "id": 1, "prompt": 3}\n')
@@ -150,7 +150,28 @@ def test_failures_are_counted_and_are_no_zeros(tmp_path: Path) -> None:
     assert (told["micro"]["total"], told["clamped"]) == (60.0, 1)
     assert told["domains"]["terminal"]["rated"] == 1
     shown = command("score", output).stdout
-    assert "failed: no prediction" in shown and "1 of 4" in shown
+    assert "failed: no prediction" in shown
+    # The domain, both means, and five dimensions: each says that it is of one row of four.
+    assert shown.count("1 of 4 rated") == 8
+
+
+def test_a_rating_of_nothing_is_a_failure_and_no_mean(tmp_path: Path) -> None:
+    path, output = tmp_path / "web_test.jsonl", tmp_path / "run.jsonl"
+    path.write_text(json.dumps(make_row("web", 1)) + "\n")
+    terminal = one_file(tmp_path, make_row("terminal", 1))
+
+    def reply(request: ModelRequest) -> str:
+        given = [0, 0, 0, 0, -1] if "web 0 said" in request.last_user else [3, 3, 3, 3, 0]
+        return verdict(given) if "final_evaluation" in request.last_user else say(request)
+
+    with ScriptedModelServer(reply, prefix_caching=False) as server:
+        predict([path, terminal], output, server.url)
+        rate(output, [path, terminal], server.url)
+    shown = command("score", output).stdout
+    assert "failed: the judge rated below 1" in shown
+    assert "0 of 1 rated" in shown and "1 of 2 rated, 1 of 2 domains" in shown
+    counts = json.loads(command("score", output, "--json").stdout).popitem()[1]["domains"]
+    assert counts["terminal"]["counts"]["quality"] == 0
 
 
 def test_a_judge_that_cannot_be_read_is_said_and_asked_again(tmp_path: Path) -> None:
@@ -270,7 +291,11 @@ def test_another_model_in_the_middle_of_a_run_is_refused(tmp_path: Path) -> None
     with ScriptedModelServer(say, prefix_caching=False, model="one") as server:
         said = predict(files, output, server.url)
         assert "answers as 'one', and the run was begun with 'old'" in told_by(said)
-    assert len(read_run(output).predicted) == 5
+        assert len(read_run(output).predicted) == 5
+        rate(output, files, server.url)
+    scored = command("score", output)
+    assert "5 of 15 rated" in scored.stdout and "failed: not predicted yet" in scored.stdout
+    assert "10 rows are not predicted yet, and in no mean; `agentworld bench run`" in scored.stderr
 
 
 def test_parts_of_one_run_are_merged_and_others_refused(tmp_path: Path) -> None:
@@ -428,8 +453,8 @@ def test_a_file_of_another_kind_is_called_by_its_kind(
         (("score", notes), "holds something else, not a run over rows. Name another file."),
         (("run", rows, "--output", notes, "--recorded"), "holds something else, not a run over rows"),
         (("transfer", "--output", run), "holds a run over rows, not trials of `agentworld bench transfer`"),
-        (("run", empty, *asking), "empty.jsonl' holds nothing, not recordings"),
-        (("run", notes, *asking), "notes.md' holds something else, not recordings"),
+        (("run", empty, *asking), "empty.jsonl' holds nothing, not rows in AgentWorldBench form or recordings"),
+        (("run", notes, *asking), "notes.md' holds something else, not rows"),
         (("run", rows, calls, *asking), "are no one run: give files of one kind"),
         (("run", calls, rows, *asking), "are no one run: give files of one kind"),
     ):  # fmt: skip

@@ -129,7 +129,7 @@ async def test_a_server_that_is_down_is_no_answer(
 ) -> None:
     with pytest.raises(ModelUnavailable):
         await run(transitions, model("http://127.0.0.1:9/v1", retries=0), tmp_path / "run.jsonl")
-    assert read_run(tmp_path / "run.jsonl")[1] == []
+    assert not (tmp_path / "run.jsonl").exists()
 
 
 async def test_a_whole_session_goes_on_with_what_was_answered(

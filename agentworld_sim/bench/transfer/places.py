@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentworld_sim.bench.transfer.transfer_task import TransferTask
-from agentworld_sim.errors import ArgumentsError
+from agentworld_sim.errors import ArgumentsError, ModelUnavailable, WorldFailure
 from agentworld_sim.goals import check_goals
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall
@@ -87,6 +89,40 @@ class WorldPlace:
 
     async def close(self) -> None:
         await self.world.close()
+
+
+class ImaginedPlace(WorldPlace):
+    """A world whose tools a model answers, with the records kept in code."""
+
+    name = "imagined"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._unanswered: list[str] = []
+
+    @classmethod
+    async def open_with(cls, task: TransferTask, model: WorldModel) -> ImaginedPlace:
+        """Opens the task's world.
+
+        Args:
+            task: One for tools.
+            model: Answers every call.
+        """
+        document = {**task.document, "routes": {"tools": {"*": "imagine"}}}
+        scenario = Scenario.model_validate(document)
+        return cls(await World.create(scenario, store=MemoryStore(), model=model))
+
+    async def call(self, call: ToolCall) -> PlaceAnswer:
+        try:
+            return await super().call(call)
+        except ModelUnavailable:
+            raise
+        except WorldFailure as failure:
+            self._unanswered.append(f"no answer to {call.name}: {failure}")
+            return PlaceAnswer("Error: the tool did not answer.", "error", accepted=False)
+
+    async def problems(self, finished: bool) -> list[str]:
+        return self._unanswered + await super().problems(finished)
 
 
 class TextLoop:

@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim._version import __version__
-from agentworld_sim.bench.run import for_each
+from agentworld_sim.bench.run import for_each, settings_of
 from agentworld_sim.bench.run_file import append_lines, begin_lines
 from agentworld_sim.bench.transfer.model_agent import play_with_model
-from agentworld_sim.bench.transfer.places import ENGINES, Place, PlaceAnswer, WorldPlace
+from agentworld_sim.bench.transfer.places import (
+    ENGINES,
+    ImaginedPlace,
+    Place,
+    PlaceAnswer,
+    WorldPlace,
+)
 from agentworld_sim.bench.transfer.scripted_agents import WEAKNESS, Play, play
 from agentworld_sim.bench.transfer.transfer_task import TransferTask
+from agentworld_sim.errors import UsageError
+from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.types.json import canonical_json
 
@@ -89,6 +97,7 @@ async def run_transfer(
     engines: Sequence[str],
     agents: Sequence[str],
     model: ChatClient | None = None,
+    world_model: WorldModel | None = None,
     server: Sequence[str] = (),
     on_trial: Callable[[], None] = lambda: None,
 ) -> list[Trial]:
@@ -98,39 +107,48 @@ async def run_transfer(
     Args:
         tasks: What is done.
         output: The trials' file.
-        engines: Of `ENGINES`.
+        engines: Of `ENGINES`, or `imagined`, which is given tasks for tools only.
         agents: Scripted ones, by name.
         model: Drives one more agent, which is called what the model is called.
+        world_model: Answers inside `imagined`.
         server: See `real_places`.
         on_trial: Hears of every trial that was not there.
 
     Raises:
-        UsageError: the file holds something else, or this host has not what the tasks need.
+        UsageError: the file holds something else, no engine does the tasks, or this host has not what they need.
     """
     names = [*agents, *([(await model.served_model()).name] if model else ())]
     about: dict[str, Any] = {"format": FORMAT, "version": __version__}
     if server:
         about["server"] = list(server)
-    _, trials = begin_lines(output, about, lambda line: Trial(**line))
-    found = {trial.id: trial for trial in trials}
+    if world_model:
+        name = (await world_model.client.served_model()).name
+        about["settings"] = {**settings_of(world_model), "model": name}
     asked = [
         (engine, agent, task)
         for task in tasks
         for engine in engines
         for agent in names
         if engine != "text" or (task.kind != "web" and agent in WEAKNESS)
+        if engine != ImaginedPlace.name or task.kind == "mcp"
     ]
+    if tasks and not asked:
+        raise UsageError(
+            "no engine given does these tasks: `text` does none on pages, `imagined` only those for tools (mcp)."
+        )
+    _, trials = begin_lines(output, about, lambda line: Trial(**line))
+    found = {trial.id: trial for trial in trials}
     missing = [one for one in asked if (one[0], one[1], one[2].name) not in found]
     replays: dict[str, asyncio.Task[Replay]] = {}
 
     async def one(asked: tuple[str, str, TransferTask]) -> None:
-        trial = await _trial(*asked, model, places, replays)
+        trial = await _trial(*asked, model, world_model, places, replays)
         found[trial.id] = trial
         write([trial])
         on_trial()
 
-    async with real_places({task.kind for _, _, task in missing}, server) as places:
-        with append_lines(output) as write:
+    with append_lines(output) as write:
+        async with real_places({task.kind for _, _, task in missing}, server) as places:
             await for_each(missing, one, AT_ONCE)
     return [found[engine, agent, task.name] for engine, agent, task in asked]
 
@@ -140,10 +158,15 @@ async def _trial(
     agent: str,
     task: TransferTask,
     model: ChatClient | None,
+    world_model: WorldModel | None,
     places: Places,
     replays: dict[str, asyncio.Task[Replay]],
 ) -> Trial:
-    place = await ENGINES[engine].open(task)
+    if engine == ImaginedPlace.name:
+        assert world_model is not None
+        place = await ImaginedPlace.open_with(task, world_model)
+    else:
+        place = await ENGINES[engine].open(task)
     try:
         if model and isinstance(place, WorldPlace) and agent not in WEAKNESS:
             done = await play_with_model(model, task, place)

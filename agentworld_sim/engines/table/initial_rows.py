@@ -16,7 +16,6 @@ from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolve_
 from agentworld_sim.engines.table.keys import next_key
 from agentworld_sim.engines.table.operation import Plan
 from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
-from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.table_errors import singular_table
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
@@ -46,7 +45,7 @@ _AFTERWARDS = re.compile(
 
 
 def initial_records(plan: Plan, table: Table, *, seed: int, clock_us: int) -> list[StoredRecord]:
-    """The first records of a table. Raises `UsageError` when two of the scenario have one key."""
+    """The first records of a table, their fields in no order. Raises `UsageError` when two of the scenario have one key."""
     return _InitialRecords(plan, seed, clock_us // _DAY_US * _DAY_US).stored_records(table)
 
 
@@ -76,7 +75,7 @@ class _InitialRecords:
                     f"the table {table.name!r} begins with two records whose key is {key}. Change"
                     f" {' and '.join(table.key)} of one of them in the scenario."
                 )
-            found[key] = order_fields(StoredRecord(key, number, record), table)
+            found[key] = StoredRecord(key, number, record)
         return list(found.values())
 
     def records(self, table: Table) -> list[dict[str, Any]]:

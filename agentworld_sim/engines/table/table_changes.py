@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
 from agentworld_sim.engines.table.operation import Plan
-from agentworld_sim.engines.table.query import SAME, Filter, order_fields, same
+from agentworld_sim.engines.table.query import SAME, Filter, order_fields
 from agentworld_sim.engines.table.record_index import Query, RecordIndex
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.relational.layout import (
@@ -77,7 +77,10 @@ def records_in(
     never touched."""
     names = sorted({*plan.tables, *tables_in(state.values)} if tables is None else tables)
     held = {name: current_records(state, plan, _table(plan, name)) for name in names}
-    return {name: {one.key: one.record for one in stored} for name, stored in held.items()}
+    return {
+        name: {one.key: order_fields(one, _table(plan, name)).record for one in stored}
+        for name, stored in held.items()
+    }
 
 
 def _table(plan: Plan, name: str) -> Table:
@@ -85,8 +88,9 @@ def _table(plan: Plan, name: str) -> Table:
 
 
 def current_records(state: WorldState, plan: Plan, table: Table) -> list[StoredRecord]:
-    """The records of a table, in their order; those it would begin with if it was never touched."""
-    held = [order_fields(one, table) for one in records_of_table(state.values, table.name)]
+    """The records of a table, in their order, their fields in none; those it would begin with if it was never
+    touched. To order the fields takes longer than all else that is done with many records."""
+    held = records_of_table(state.values, table.name)
     if held or table_path(table.name) in state.values:
         return held
     return initial_records(plan, table, seed=state.seed, clock_us=state.clock_us)
@@ -226,7 +230,8 @@ def _table_text(
     left = max_characters - len(head) - 40
     lines: list[str] = []
     for stored in ranked[:LINES]:
-        line = json.dumps(stored.record, ensure_ascii=False, separators=(",", ":"))
+        record = order_fields(stored, table).record
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         if len(line) + 1 > left:
             break
         lines.append(line)
@@ -237,22 +242,25 @@ def _table_text(
 
 def _rank(stored: StoredRecord, table: Table, wanted: Sequence[Any]) -> int:
     """How much a record has to do with a call."""
-    named = [get(stored.record, path) for path in (*table.key, *table.scope)]
-    others = list(_scalars(stored.record.values()))
-    rank = 0
-    for value in wanted:
-        rank += 4 * any(_alike(value, one) for one in named)
-        rank += any(_alike(value, one) for one in others)
-    return rank
+    named = _written_scalars(get(stored.record, path) for path in (*table.key, *table.scope))
+    others = _written_scalars(stored.record.values())
+    return sum(
+        4 * (value in named or str(value) in named) + (value in others or str(value) in others)
+        for value in wanted
+    )
 
 
-def _alike(one: Any, other: Any) -> bool:
-    return other is not None and (same(one, other) or str(one) == str(other))
+def _written_scalars(values: Iterable[Any]) -> set[Any]:
+    """The scalars in values, and how each is written: `1` is like `"1"`."""
+    found = set(_scalars(values))
+    return found | set(map(str, found))
 
 
 def _scalars(values: Iterable[Any]) -> Iterable[Any]:
     for value in values:
-        if isinstance(value, Mapping):
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
             yield from _scalars(cast("Mapping[str, Any]", value).values())
         elif isinstance(value, list | tuple):
             yield from _scalars(cast("list[Any]", value))

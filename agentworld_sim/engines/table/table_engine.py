@@ -200,7 +200,7 @@ class TableSession:
             plan, table, seed=context.state.seed, clock_us=context.state.clock_us
         )
         if not index.has(table.name):
-            index.bring_up(table, records)
+            index.bring_up(table, (order_fields(one, table) for one in records))
         return initial_values(table, records)
 
     def _forget(self) -> None:
