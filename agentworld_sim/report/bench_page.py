@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from statistics import fmean
+from typing import Any
 
 from agentworld_sim.bench.row_scores import JudgedRun, RowScore, lines_of, normal, summary
 from agentworld_sim.report.chart import chart
@@ -37,7 +38,11 @@ def bench_page(columns: Mapping[str, JudgedRun]) -> str:
         "AgentWorldBench",
         tag("p", NOTE, class_="soft"),
         table(["", *columns], lines_of(summaries)),
-        tag("div", chart("By turn", "turn", "mean of rows, %", _by_turn(columns)), class_="charts"),
+        tag(
+            "div",
+            chart("By turn", "turn", "mean of rows, %", _by_turn(columns, summaries)),
+            class_="charts",
+        ),
         tag("h2", "What decided on them"),
         table(["", *columns], _settings(columns)),
         tag("h2", "Every row"),
@@ -65,14 +70,17 @@ def _settings(columns: Mapping[str, JudgedRun]) -> list[list[str]]:
     return [[name, *(str(one.about.get(name, "")) for one in columns.values())] for name in names]
 
 
-def _by_turn(columns: Mapping[str, JudgedRun]) -> dict[str, list[tuple[float, float]]]:
+def _by_turn(
+    columns: Mapping[str, JudgedRun], summaries: Sequence[Mapping[str, Any]]
+) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
-    for name, one in columns.items():
+    for (name, one), told in zip(columns.items(), summaries, strict=True):
         turns: dict[int, list[float]] = {}
         for row in one.rows:
             if row.ratings and row.ratings.total:
                 turns.setdefault(row.row.turn, []).append(normal(row.ratings.total))
-        found[name] = [(turn, fmean(turns[turn])) for turn in sorted(turns)]
+        legend = f"{name}, {told['micro']['rated']} of {told['micro']['rows']} rated"
+        found[legend] = [(turn, fmean(turns[turn])) for turn in sorted(turns)]
     return found
 
 

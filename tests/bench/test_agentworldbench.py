@@ -74,6 +74,7 @@ def test_a_bench_is_predicted_judged_scored_and_shown(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert command("report", output, "-o", page).exit_code == 0
     assert "<script" not in page.read_text() and "show-android" in page.read_text()
+    assert ", 29 of 29 rated</li>" in page.read_text()
     assert command("report", output, "-o", tmp_path / "page.md").exit_code == 0
     assert "| mean of rows |" in (tmp_path / "page.md").read_text()
     assert "written as .html or .md" in command("report", output, "-o", tmp_path / "x.pdf").output
