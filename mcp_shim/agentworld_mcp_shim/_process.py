@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_mcp_shim._stdio_lines import LineWriter, read_in_thread
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.redaction.environment import secrets_of
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -52,6 +53,8 @@ class UpstreamProcess:
             UsageError: there is no such command, or it cannot be executed.
         """
         self.command = tuple(command)
+        self.secrets = secrets_of(env or {})
+        """What its own variables hold as secrets."""
         self.stray: deque[str] = deque(maxlen=REMEMBERED_LINES)
         """The last lines on standard output that were no messages."""
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)

@@ -339,7 +339,11 @@ def _explain_failure(upstream: Upstream, error: BaseException, seconds: float) -
         what = f"{late}{hint} {longer} Is it an MCP server that speaks over stdio?"
     else:
         what = f"does not speak MCP: {_first_line(error)}.{hint}"
-    return UpstreamError(f"the upstream `{upstream.shown}` {what}")
+    from agentworld_sim.redaction.records import Redaction
+
+    # Clients keep it in their logs: what stands in arguments and what a server complains of may be a secret.
+    hide = Redaction.of_process(upstream.secrets).text
+    return UpstreamError(f"the upstream `{hide(upstream.shown)}` {hide(what)}")
 
 
 def _first_line(error: BaseException) -> str:

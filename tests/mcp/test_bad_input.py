@@ -69,6 +69,14 @@ def test_a_real_server_with_a_wrong_option_is_quoted(shim: Shim) -> None:
     assert "No such option" in message
 
 
+def test_secrets_of_an_upstream_are_not_quoted(shim: Shim) -> None:
+    shim.environment["MY_API_KEY"] = "value-1234-of-a-key"
+    code = "import os, sys; sys.exit('no use for ' + os.environ['MY_API_KEY'])"
+    message = refused(shim, "--", sys.executable, "-c", code, "--token=some-word")
+    assert "--token=[redacted:token]` exited with code 1" in message
+    assert message.endswith("no use for [redacted:secret]")
+
+
 def test_an_upstream_that_keeps_silent_is_given_up(shim: Shim, raw_upstream: list[str]) -> None:
     message = refused(shim, "--upstream-timeout", "0.5", *raw_upstream, "silent")
     assert message.endswith(

@@ -23,7 +23,9 @@ def test_a_first_commit() -> None:
         "First\n 1 file changed, 1 insertion(+)\n create mode 100644 f\n"
         "On branch main\nnothing to commit, working tree clean\nFirst Ada\n"
     )
-    with pytest.raises(EngineFailure, match="does not compute: git rebase"):
+    with pytest.raises(
+        EngineFailure, match=r"does not compute: git rebase\. .* AGENTWORLD_MODEL_URL"
+    ):
         shell.run("git rebase main")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from agentworld_sim.engines.shell._command import NotComputed
-from agentworld_sim.engines.shell.bash_texts import unfaithful
 
 
 class GitFailure(Exception):
@@ -29,4 +28,7 @@ def unknown_paths(texts: list[str]) -> GitFailure:
 
 def not_computed(what: str) -> NotComputed:
     """For all that this git does not know: it never answers wrongly."""
-    return NotComputed(str(unfaithful(f"the machine's git does not compute: git {what}")))
+    return NotComputed(
+        f"The machine's git does not compute: git {what}. Have it done with other commands, or name a language world"
+        " model that imagines it: AGENTWORLD_MODEL_URL, or `model=`."
+    )
