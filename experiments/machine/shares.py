@@ -37,8 +37,11 @@ def main() -> None:
             commands = [
                 now + right * (new - old) for now, (new, old) in zip(commands, more, strict=True)
             ]
-            gained = zip(step["sessions"], before["sessions"], strict=True)
-            sessions = [old + kept * (new - old) for new, old in gained]
+            # Those that were whole before do not call the new kind.
+            gained = zip(step["sessions"], last["sessions"], strict=True)
+            sessions = [
+                now + kept * (new - old) for now, (new, old) in zip(sessions, gained, strict=True)
+            ]
         cells = [
             f"{a:.1f} / {b:.1f} ({c:.1f} / {d:.1f})"
             for a, b, c, d in zip(

@@ -38,6 +38,7 @@ def masked(answer: Answer, folder: str, home: str = "") -> Answer:
             text = text.replace(f"{home}/bin/python3", "/usr/bin/python3")
         text = re.sub(r" at 0x[0-9a-f]+", " at 0x…", text.replace(folder, "/srv"))
         text = re.sub(r"in \d+\.\d+s|Thread-\d+ ", "…", text)
+        text = re.sub(r"\b(real|user|sys)(\s+)[\d.ms]+", r"\1\2…", text)
         texts.append(_LIBRARY_FRAME.sub("", text))
     return texts[0], texts[1], code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,11 +112,42 @@ except RuntimeError as error: print(error)
     assert run(shell, code) == "can't start new thread"
 
 
+def test_processes_of_functions_run_as_threads_do(shell: MachineShell) -> None:
+    code = """
+import ctypes, hashlib, multiprocessing as mp
+def square(n): return n * n
+def fail(): raise SystemExit(3)
+def add(items): items.append(1)
+queue, (end, other) = mp.Queue(), mp.Pipe()
+children = [mp.Process(target=queue.put, args=(n,)) for n in range(2)] + [mp.Process(target=fail)]
+for child in children: child.start()
+for child in children: child.join()
+other.send("said")
+with mp.Pool(2) as pool: print(pool.map(square, range(3)), pool.starmap(pow, [(2, 3)]), pool.apply_async(square, (5,)).get())
+print([queue.get() for _ in range(2)], [child.exitcode for child in children], children[2].name, end.recv())
+child = mp.Process(target=add, args=(items := [],))
+child.start(), child.join()
+with mp.Pool(1) as pool:
+    try: pool.map(lambda n: n, [1])
+    except Exception as error: print(items, type(error).__name__)
+print(ctypes.c_int32(2**31).value, ctypes.c_uint8(-1).value, ctypes.sizeof(ctypes.c_long))
+print(hashlib.pbkdf2_hmac("sha1", b"password", b"salt", 2).hex())
+"""
+    assert run(shell, code).split("\n") == [
+        "[0, 1, 4] [8] 25",
+        "[0, 1] [0, 0, 3] Process-3 said",
+        "[] PicklingError",
+        "-2147483648 255 8",
+        hashlib.pbkdf2_hmac("sha1", b"password", b"salt", 2).hex(),
+    ]
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
         ("import os; os.fork()", "BlockingIOError: [Errno 11] Resource temporarily unavailable"),
-        ("import multiprocessing", "ModuleNotFoundError: No module named 'multiprocessing'"),
+        ("import ctypes; ctypes.CDLL('libc.so.6')", "OSError: libc.so.6: cannot open shared object file: No such file or directory"),
+        ("import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)", "OSError: [Errno 22] Invalid argument"),
         ("import numpy", "ModuleNotFoundError: No module named 'numpy'"),
         ("import ssl", "ModuleNotFoundError: No module named 'ssl'"),
         ("import socket; socket.gethostbyname('a.b')", "socket.gaierror: [Errno -3] Temporary failure in name resolution"),

@@ -60,6 +60,8 @@ def file_effects(analysis: ScriptAnalysis, script: str) -> FileEffects:
 
 
 _QUOTED = lazy_compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_BODY = lazy_compile(r"(?<!<)<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*\n)((?:[^\n]*\n)*?)[ \t]*\2(?=\n|$)")
+"""A here-document."""
 _COMPOUND = lazy_compile(r"[({`]|\b(?:for|while|until|if|case)\b")
 _PIPELINE_ENDS = lazy_compile(r";|&&|\|\||\n")
 
@@ -78,7 +80,8 @@ def chains(
         return True
     if "|" not in script:
         return "<(" in script
-    bare = _QUOTED.sub("q", script)
+    outside = _BODY.sub(lambda m: m[3] if m[1] or not {"$", "`"} & set(m[4]) else m[0], script)
+    bare = _QUOTED.sub("q", outside)
     parts = [bare] if _COMPOUND.search(bare) else _PIPELINE_ENDS.split(bare)
     return any(
         sum(not live.isdisjoint(WORD.findall(stage)) for stage in part.split("|")) > 1

@@ -78,11 +78,9 @@ def test_what_has_no_answer_here_is_refused() -> None:
     rows = (
         "with recursive c(x) as (select 1 union all select x+1 from c limit 400000) select x from c"
     )
-    plan = "sqlite3 '' 'explain query plan select 1'"
     for script in (
         f'sqlite3 "" "{rows}"',
         "sqlite3 '' '.backup b'",
-        plan,
         "openssl genrsa 2048",
         "openssl dgst -sign k f",
     ):

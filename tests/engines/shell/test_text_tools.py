@@ -26,6 +26,7 @@ LESSER = (
     "split -a 4 -b 20 s part.; ls; rm part*",
     "split -a x s; split -a 3 nope; echo $?",
     "column -c 80 s; column -c 20 s; column -x -c 20 s; column -c 60 f s",
+    r"printf '\x00\xff\\x00%s\x4a\n' q | od -An -tx1; printf '\x00\xc3\xa9' > n; wc -c < n",
     "printf 'a bc\nddddddddddd\n\nx\n' | column -c 30; column -t f",
     "yes '' | head -3; yes a b | head -2; yes | head -1",
     "md5sum d f; echo $?; sha256sum d f nope d; b2sum < f",

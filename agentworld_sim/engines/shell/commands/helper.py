@@ -64,6 +64,7 @@ def _jq(call: CommandCall) -> CommandResult:
     return _words(found)
 
 
+_BYTE = re.compile(r"\\(?:\\|x([0-9a-fA-F]{1,2}))")
 _SPEC = re.compile(r"%(?:%|-?\d*\([^)]*\)(T)|[-+ #0']*(\*|\d+)?(?:\.(\*|\d+))?[a-zA-Z])")
 
 
@@ -72,6 +73,9 @@ def _printf(call: CommandCall) -> CommandResult:
     words, at = list(call.argv[1:]), 0
     while at < len(words) and words[at] in ("-v", "--"):
         at += 2 if words[at] == "-v" else 1
+    if at < len(words):
+        # Of bytes that are written so the embedded shell loses those that are zero.
+        words[at] = _BYTE.sub(lambda m: f"\\{int(m[1] or '5c', 16):03o}", words[at])
     now = str(call.clock.now_us() // 1_000_000)
     place = at + 1
     for spec in _SPEC.finditer(words[at] if at < len(words) else ""):

@@ -26,7 +26,8 @@ _SHOWN = ("json", "line", *_BARS, *_GRIDS)
 _SILENT = ("changes", "echo", "eqp", "stats", "timeout", "timer", "width")
 _ABSENT = "archive auth backup bail binary cd check clone connection databases dbinfo excel expert explain filectrl fullschema help imposter limit lint load log once open parameter print progress prompt recover restore save scanstats selftest session sha3sum shell show system testcase trace vfsinfo vfslist vfsname".split()
 """Dot commands that are not answered here."""
-_OBJECTS = "SELECT {} FROM sqlite_schema WHERE {} AND sql NOTNULL AND name NOT LIKE 'sqlite_%' AND {} LIKE ? ORDER BY {}"
+_OBJECTS = "SELECT {} FROM sqlite_schema WHERE {} AND {} LIKE ? ORDER BY {}"
+_OWN = "sql NOTNULL AND name NOT LIKE 'sqlite_%' AND type"
 
 
 class _Exit(Exception):
@@ -110,7 +111,9 @@ class _Shell:
 
     def _lines(self, names: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
         if names == ["id", "parent", "notused", "detail"]:
-            raise unfaithful("sqlite3: EXPLAIN QUERY PLAN", "")
+            yield "QUERY PLAN\n"
+            yield from _plan(rows, 0, "")
+            return
         if not rows:
             return
         if self.mode == "json":
@@ -186,13 +189,13 @@ class _Shell:
     def dot_dump(self, words: Sequence[str]) -> None:
         run, like = self.database.connection.execute, words[0] if words else "%"
         self.write("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")
-        for name, sql in self._objects("name, sql", "type = 'table'", "tbl_name", like, "rowid"):
+        for name, sql in self._objects("name, sql", f"{_OWN} = 'table'", "tbl_name", like, "rowid"):
             self.write(f"{_repeatable(str(sql))};\n")
             self._dump_rows(str(name))
         if run("SELECT * FROM sqlite_schema WHERE name = 'sqlite_sequence'").fetchall():
             self.write("DELETE FROM sqlite_sequence;\n")
             self._dump_rows("sqlite_sequence")
-        for (sql,) in self._objects("sql", "type <> 'table'", "tbl_name", like, "rowid"):
+        for (sql,) in self._objects("sql", f"{_OWN} <> 'table'", "tbl_name", like, "rowid"):
             self.write(f"{sql};\n")
         self.write("COMMIT;\n")
 
@@ -281,7 +284,9 @@ class _Shell:
 
     def dot_schema(self, words: Sequence[str]) -> None:
         like = words[0] if words else "%"
-        for kind, name, sql in self._objects("type, name, sql", "1", "tbl_name", like, "rowid"):
+        for kind, name, sql in self._objects(
+            "type, name, sql", "sql NOTNULL", "tbl_name", like, "rowid"
+        ):
             found = self.database.connection.execute(f"PRAGMA table_info({_string(str(name))})")
             columns = f"{_name(str(name))}({','.join(_name(row[1]) for row in found)})"
             self.write(_repeatable(str(sql)) + f"\n/* {columns} */" * (kind == "view") + ";\n")
@@ -291,7 +296,16 @@ class _Shell:
         self.between, self.after = [*texts, *(self.between, self.after)[len(texts) :]][:2]
 
     def dot_tables(self, words: Sequence[str]) -> None:
-        self._columns("type IN ('table', 'view')", "name", words)
+        self._columns(f"{_OWN} IN ('table', 'view')", "name", words)
+
+
+def _plan(rows: Sequence[Row], parent: int, before: str) -> Iterator[str]:
+    """The steps of a query plan that belong to the step `parent`, as a tree."""
+    inside = [row for row in rows if row[1] == parent]
+    for row in inside:
+        arm, stem = ("`", " ") if row is inside[-1] else ("|", "|")
+        yield f"{before}{arm}--{row[3]}\n"
+        yield from _plan(rows, int(str(row[0])), f"{before}{stem}  ")
 
 
 def _json(text: str) -> str:

@@ -23,7 +23,7 @@ jq() {
   eval "builtin command jq $(/proc/self/exe jq "$@")"
 }
 
-#: printf printf[\s\S]*%[^%\s]*\([^)]*\)T
+#: printf printf[\s\S]*(?:%[^%\s]*\([^)]*\)T|\\x)
 printf() {
   eval "builtin printf $(/proc/self/exe printf "$@")"
 }

@@ -121,7 +121,9 @@ def _fail_to_reach(run: GitRun, url: str) -> None:
     raise GitFailure(f"fatal: '{url}' does not appear to be a git repository\n{_ACCESS}")
 
 
-@takes("b:qn", "branch=b depth: quiet=q single-branch recurse-submodules no-checkout=n bare")
+@takes(
+    "b:qn", "branch=b depth: quiet=q single-branch recurse-submodules no-checkout=n bare filter:"
+)
 def clone(run: GitRun, line: GitLine) -> None:
     if not line.words or len(line.words) > 2:
         raise not_computed("clone with such arguments")

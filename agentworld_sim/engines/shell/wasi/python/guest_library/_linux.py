@@ -12,12 +12,12 @@ from _linux_host import ask
 LIBRARY = "/usr/lib/python3.12/"
 
 CHANGES = {name: f"_linux_{name}" for name in ("socket", "subprocess", "threading")}
-MORE = ("asyncio.selector_events", "asyncio.unix_events", "queue", "sysconfig", "timeit")
+MORE = "asyncio.selector_events asyncio.unix_events hashlib queue signal sysconfig timeit".split()
 CHANGES |= dict.fromkeys(MORE, "_linux_more")
 """Modules of the library that are changed when they are imported, and by whose `enter`."""
 
-OWN = {"_posixsubprocess", "fcntl", "grp", "mmap", "pwd", "venv"}
-OWN |= {"concurrent.futures.thread", *CHANGES.values()}
+OWN = {"_posixsubprocess", "ctypes", "fcntl", "grp", "mmap", "multiprocessing", "pwd", "venv"}
+OWN |= {"concurrent.futures.process", "concurrent.futures.thread", *CHANGES.values()}
 """Modules that the build has not got."""
 
 

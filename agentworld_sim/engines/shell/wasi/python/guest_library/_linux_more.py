@@ -1,7 +1,10 @@
 """Smaller changes of modules of the library, when they are imported."""
 
+import os
 import sys
 import time
+
+from _linux_host import ask
 
 
 def enter(module):
@@ -23,9 +26,39 @@ def asyncio_unix_events(module):
     module._UnixSelectorEventLoop._make_subprocess_transport = refuse
 
 
+def hashlib(module):
+    def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
+        size = module.new(hash_name).digest_size if dklen is None else dklen
+        given = {"name": hash_name, "iterations": iterations, "size": size, "salt": len(salt)}
+        return ask("pbkdf2", bytes(salt) + bytes(password), **given)[1]
+
+    module.pbkdf2_hmac = pbkdf2_hmac
+
+
 def queue(module):
     # Its own part in C waits where nobody else can run.
     module.SimpleQueue = module._PySimpleQueue
+
+
+def signal(module):
+    due, sleep = [], time.sleep
+
+    def setitimer(which, seconds, interval=0.0):
+        left = due.pop() - time.monotonic() if due else 0.0
+        if seconds:
+            due.append(time.monotonic() + seconds)
+        return max(left, 0.0), 0.0
+
+    def sleep_until_due(seconds):
+        end = time.monotonic() + seconds
+        if due and due[0] <= end:
+            sleep(max(due.pop() - time.monotonic(), 0))
+            os.kill(os.getpid(), module.SIGALRM)
+            seconds = max(end - time.monotonic(), 0)
+        sleep(seconds)
+
+    module.ITIMER_REAL, module.setitimer, time.sleep = 0, setitimer, sleep_until_due
+    module.alarm = lambda seconds: round(setitimer(0, seconds)[0])
 
 
 def sysconfig(module):

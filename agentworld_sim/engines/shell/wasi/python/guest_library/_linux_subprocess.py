@@ -5,6 +5,7 @@ import errno
 import io
 import itertools
 import os
+import time
 
 from _linux_host import host, read_all, spawn, write_all
 
@@ -81,7 +82,7 @@ def enter(subprocess):
                 preexec_fn()
             self._words, self._shell = words, shell
             self._stdin, self._targets = stdin, (stdout, stderr)
-            self._timeout = None
+            self._timeout, self._began = None, time.monotonic()
 
             def pipe(raw, mode):
                 stream = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
@@ -133,7 +134,8 @@ def enter(subprocess):
                 raise subprocess.TimeoutExpired(self.args, self._timeout, out, err)
 
         def poll(self):
-            if self.stdin is None or self.stdin.closed:
+            # It has started just now, or waits for its input.
+            if time.monotonic() > self._began + 0.01 and (self.stdin is None or self.stdin.closed):
                 self._run()
             return self.returncode
 
