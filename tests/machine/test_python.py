@@ -49,6 +49,23 @@ def test_its_library_is_files_of_the_machine(shell: MachineShell) -> None:
     )
 
 
+def test_it_knows_time_zones(shell: MachineShell) -> None:
+    code = """
+from datetime import datetime
+from zoneinfo import ZoneInfo, available_timezones
+print(*(datetime(2026, month, 1, tzinfo=ZoneInfo("America/Chicago")).strftime("%z") for month in (1, 7)))
+print(len(available_timezones()) > 590)
+"""
+    assert run(shell, code) == "-0600 -0500\nTrue"
+    assert shell.out("cd /usr/share/zoneinfo; ls America | grep -x Chicago; ls -d Etc/UTC") == (
+        "Chicago\nEtc/UTC\n"
+    )
+    assert shell.fails("touch /usr/share/zoneinfo/x") == (
+        "touch: cannot touch '/usr/share/zoneinfo/x': Read-only file system\n",
+        1,
+    )
+
+
 CHANCE = "import os, random, uuid; print(os.urandom(4), random.random(), uuid.uuid4(), hash('a'), {*'abcd'})"
 
 

@@ -15,11 +15,11 @@ ELSE = {
     for name in """
 m-http-refused signal-exit file-errors fractions-math struct-binary os-fork locale-money broken-pipe cipher hash-algos
 missing-libs ssl-import http-server-thread cprofile barrier-cond async-subprocess os-walk-size nested-heredoc
-chmod-shebang-fail h-zone
+chmod-shebang-fail
 """.split()
 }
 """What the machine's Python, or the shell around it, has otherwise: some modules, sockets that listen, pipes of the
-program's own, numbers of 64 bits, time zones, the shell's word of a killed program."""
+program's own, numbers of 64 bits, the shell's word of a killed program."""
 
 RUN = ToolSpec(name="run", binds_to="shell/run")
 

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from importlib.resources import files
 from pathlib import PurePosixPath
 from random import Random
 from zlib import crc32
@@ -96,7 +97,9 @@ def system_mounts(
     fs = _mount(programs)
     for path in programs:
         fs.chmod(path, 0o755)
-    return {"/usr/bin": fs, **({_LIBRARY: _library()} if "python3" in names else {})}
+    if "python3" not in names:
+        return {"/usr/bin": fs}
+    return {"/usr/bin": fs, _LIBRARY: _library(), **_zones()}
 
 
 _LIBRARY = "/usr/lib/python3.12"
@@ -108,8 +111,26 @@ def _library() -> FileSystem:
     # Imported late: it is part of an extra.
     from agentworld_sim.engines.shell.wasi.python.library import library_files
 
-    files = library_files()
-    return _mount({f"/{name}": data for name, data in files.items()}, "/lib-dynload")
+    found = library_files()
+    return _mount({f"/{name}": data for name, data in found.items()}, "/lib-dynload")
+
+
+@cache
+def zone_files() -> Mapping[str, bytes]:
+    """What the package `tzdata`, a part of an extra, says of time zones, by name; nothing where it is missing."""
+    try:
+        package = files("tzdata")
+    except ModuleNotFoundError:
+        return {}
+    names = package.joinpath("zones").read_text("utf-8").split()
+    names += ["iso3166.tab", "tzdata.zi", "zone.tab", "zone1970.tab"]
+    return {name: package.joinpath("zoneinfo", name).read_bytes() for name in names}
+
+
+@cache
+def _zones() -> Mapping[str, FileSystem]:
+    found = {f"/{name}": data for name, data in zone_files().items()}
+    return {"/usr/share/zoneinfo": _mount(found)} if found else {}
 
 
 @lru_cache(maxsize=8)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import reset_tzpath
 
 import pytest
 
 from agentworld_sim import EngineFailure, World
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell.commands._formats import zone_named
+from agentworld_sim.engines.shell.image import zone_files
 from agentworld_sim.engines.shell.script_analysis import runs_side_by_side
 from agentworld_sim.types.tools import ToolCall
 from tests.engines.shell.test_imagined_exactness import answers, with_commands, without_answers
@@ -70,6 +76,21 @@ async def test_jobs_that_meet_again_are_told_what_to_write(monkeypatch: pytest.M
 def test_an_ampersand_in_quotes_is_no_job() -> None:
     assert not runs_side_by_side("echo 'a & b' && ls nope 2>&1")
     assert runs_side_by_side("sleep 1 & wait")
+
+
+def test_zones_are_those_of_the_package_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Asia").mkdir()
+    (tmp_path / "Asia/Tokyo").write_bytes(zone_files()["Etc/UTC"])
+    reset_tzpath([str(tmp_path)])
+    try:
+        tokyo = zone_named.__wrapped__("Asia/Tokyo")
+    finally:
+        reset_tzpath()
+    assert tokyo.utcoffset(datetime(2026, 3, 2)) == timedelta(hours=9)
+    monkeypatch.setitem(sys.modules, "tzdata", None)
+    assert zone_files.__wrapped__() == {}
 
 
 @pytest.mark.parametrize("script", DATES)

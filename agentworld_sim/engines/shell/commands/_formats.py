@@ -6,9 +6,11 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+from io import BytesIO
 from zoneinfo import ZoneInfo
 
 from agentworld_sim.engines.shell._command import CommandCall
+from agentworld_sim.engines.shell.image import zone_files
 from agentworld_sim.engines.shell.live_files import FileKind, FileStat
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -165,7 +167,9 @@ def zone_named(name: str) -> tzinfo:
     if name in ("", "UTC", "UTC0", "Etc/UTC", "Universal", "Zulu"):
         return UTC
     with suppress(ValueError, OSError, LookupError):
-        return ZoneInfo(name)
+        # The host's own zones may be older or fewer.
+        known = zone_files()
+        return ZoneInfo.from_file(BytesIO(known[name]), name) if known else ZoneInfo(name)
     match = _POSIX.match(name)
     if match:
         hours = int(match[2])
