@@ -1,4 +1,4 @@
-"""`gzip` and `gunzip` where nothing compressed passes through a pipe (see `archives`)."""
+"""`gzip` and `gunzip` where nothing compressed passes through a pipe (see `tar`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip as zipped
 import io
 import zlib
 
-from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
@@ -145,15 +144,3 @@ def gzip(running: Tool) -> None:
 @tool
 def gunzip(running: Tool) -> None:
     _run(running, unpack=True)
-
-
-def quiet(call: CommandCall) -> CommandResult:
-    """`zip` and `unzip` with `-q`, which the embedded ones have not got."""
-    words = [
-        word.replace("q", "") if word[:2] != "--" and word[:1] == "-" else word
-        for word in call.argv
-    ]
-    if words == [*call.argv]:
-        return call.native()
-    result = call.native([word for word in words if word != "-"])
-    return CommandResult("", result.stderr, result.exit_code)
