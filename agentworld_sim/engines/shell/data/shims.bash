@@ -225,22 +225,21 @@ tar() {  # Archives that go through a pipe are bytes: for a command written in P
 
 #: gunzip \bgunzip\b
 #: gzip \bgzip\b
-gzip() {  # Files only, and nothing to standard output.
+gzip() {
   local __a __n=0
   for __a in "$@"; do
     case "$__a" in
-      - | --stdout | --to-stdout | -c* | -[!-]*c*) __n=0; break ;;
+      -) __n=0; break ;;
       -*) ;;
       *) __n=1 ;;
     esac
   done
   if [ $__n = 1 ]; then
-    /proc/self/exe @NAME@ "$@"
-  elif [ "$*" = -t ]; then
-    builtin command gzip -dc > /dev/null
-  else
-    builtin command @NAME@ "$@"
+    /proc/self/exe @NAME@ "$@" | builtin command base64 -d
+    return ${PIPESTATUS[0]}
   fi
+  builtin command base64 -w 0 | /proc/self/exe @NAME@ "$@" | builtin command base64 -d
+  return ${PIPESTATUS[1]}
 }
 
 # A shell that nobody types into keeps no history.
