@@ -221,9 +221,9 @@ ARCHIVES = (
     "gzip -t h.gz; echo $?",
     "zgrep hel h.gz",
     "gzip < p.txt > p.gz; zcat < p.gz",
-    "gzip -cn p.txt > m.gz; gzip -cn p.txt >> m.gz; zcat m.gz | wc -l; sh -c 'zcat < m.gz' | wc -l",
-    "cat m.gz m.gz | gunzip | wc -l; zgrep -c . m.gz; gzip -nc p.txt | head -c 10 | od -An -tx1",
-    "zcat < p.txt; echo $?; zcat nope; echo junk | gzip -t; rm m.gz",
+    "seq 9 > n; gzip -cn n > m.gz; gzip -cn n >> m.gz; zcat m.gz | wc -l; sh -c 'zcat < m.gz' | wc -l",
+    "cat m.gz m.gz | gunzip | wc -l; zgrep -c . m.gz; gzip -nc n | head -c 10 | od -An -tx1",
+    "zcat < n; echo $?; zcat nope; echo junk | gzip -t; rm m.gz",
     "gzip -z",
 )
 

@@ -78,7 +78,7 @@ class _Gzip:
             self._compress_file(operand, path)
 
     def _compress_file(self, operand: str, path: str) -> None:
-        if operand.endswith(_KNOWN) and "f" not in self.given:
+        if operand.endswith(_KNOWN) and not any(name in self.given for name in "cf"):
             suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
             self.tool.complain(f"{operand} already has {suffix} suffix -- unchanged", 0)
             return
@@ -96,7 +96,7 @@ class _Gzip:
             self._replace(path, _output_name(operand), out)
 
     def _unpacked(self, name: str, data: bytes) -> bytes | None:
-        if data[:2] != b"\x1f\x8b" and data and "c" in self.given and "f" in self.given:
+        if data[:2] != b"\x1f\x8b" and "c" in self.given and "f" in self.given:
             return data
         try:
             if not data:
