@@ -25,7 +25,7 @@ class _Gzip:
     def __init__(self, running: Tool, given: CommandLine, *, unpack: bool) -> None:
         self.tool, self.given = running, given
         self.unpack = unpack or any(name in given for name in ("d", "t"))
-        self.shown = b""
+        self.output = b""
 
     def warn(self, text: str) -> None:
         # An error is never undone by a later warning.
@@ -42,14 +42,14 @@ class _Gzip:
                 self._stream()
             else:
                 self._operand(operand)
-        self.tool.out.append(b64encode(self.shown).decode())
+        self.tool.out.append(b64encode(self.output).decode())
 
     def _stream(self) -> None:
         data = b64decode(self.tool.call.stdin or "")
         if self.unpack:
-            self.shown += self._unpacked("stdin", data) or b""
+            self.output += self._gunzip_bytes("stdin", data) or b""
         else:
-            self.shown += _compress(data, self._level(), 0, "")
+            self.output += _compress(data, self._level(), 0, "")
 
     def _level(self) -> int:
         return int(self.given.last(*"123456789") or "6")
@@ -91,11 +91,11 @@ class _Gzip:
         if not operand.endswith(_KNOWN) and not any(name in self.given for name in "tcf"):
             self.warn(f"{operand}: unknown suffix -- ignored")
             return
-        out = self._unpacked(operand, self.tool.files.read(path))
+        out = self._gunzip_bytes(operand, self.tool.files.read(path))
         if out is not None and "t" not in self.given:
             self._replace(path, _output_name(operand), out)
 
-    def _unpacked(self, name: str, data: bytes) -> bytes | None:
+    def _gunzip_bytes(self, name: str, data: bytes) -> bytes | None:
         if data[:2] != b"\x1f\x8b" and "c" in self.given and "f" in self.given:
             return data
         try:
@@ -118,7 +118,7 @@ class _Gzip:
     def _replace(self, path: str, target: str, data: bytes) -> None:
         files = self.tool.files
         if "c" in self.given:
-            self.shown += data
+            self.output += data
             return
         goal = self.tool.path(target)
         if files.exists(goal) and "f" not in self.given:
