@@ -253,7 +253,7 @@ _NAMES = "|".join(re.escape(name) for name in (*_OURS, "bash", "sh") if name != 
 
 _HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|\bcmp\s|\btee\s|\b(?:md5|b2|sha\d+)sum\s"
-    r"|\bjoin\s|\bsplit\s.*-|\bcolumn\s.*-|\bod\s.*f"
+    r"|\bbase64\s+-|\bxxd\s|\bjoin\s|\bsplit\s.*-|\bcolumn\s.*-|\bod\s.*f"
     r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|\\x|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )

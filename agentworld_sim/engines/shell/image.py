@@ -167,16 +167,17 @@ def _mount(files: Mapping[str, bytes], *folders: str) -> FileSystem:
     return fs
 
 
+_ZCAT = 'set -o pipefail; if [ -z "$*" ]; then base64 -w 0; fi | /proc/self/exe gunzip -c "$@" | base64 -d'
 SCRIPTS = {
     # It looks for its packages from the place by which it was called: in a virtual environment, a link.
     **dict.fromkeys(
         ("python", "python3", "python3.12"), '__PYVENV_LAUNCHER__=$0 exec python3 "$@"'
     ),
-    "zcat": 'exec gzip -cd "$@"',
+    "zcat": _ZCAT,
     "zgrep": 'for f in "$@"; do if [ "$n" ]; then a+=("$l"); fi; l=$f; n=1; done; if [ -f "$l" ]; then'
-    ' gzip -cdf "$l" | grep "${a[@]}"; else grep "$@"; fi',
-    "zmore": 'exec gzip -cd "$@"',
-    "zless": 'exec gzip -cd "$@"',
+    ' zcat -f "$l" | grep "${a[@]}"; else grep "$@"; fi',
+    "zmore": _ZCAT,
+    "zless": _ZCAT,
 }
 """Programs that are scripts around others on a real machine too."""
 

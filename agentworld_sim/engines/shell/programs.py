@@ -18,7 +18,7 @@ DATA = Path(__file__).with_name("data")
 
 MISSING = frozenset(
     "assert bc busybox csv curl dotenv glob help http json log man nano openssl parallel retry semver"
-    " template tomlq uuidgen verify vi wget yq".split()
+    " template tomlq unzip uuidgen verify vi wget yq zip".split()
 )
 """What the embedded shell has, and no Debian package brings or a minimal machine lacks, or may lack. They answer as a
 shell answers for a command that is not there."""

@@ -296,10 +296,3 @@ def test_programs_named_by_their_path_are_ours_too(make_machine: MakeMachine) ->
     assert shell.out("cd /tmp; touch f; /bin/ls -l --time-style=+%Y f; /usr/bin/stat -c %U f") == (
         "-rw-r--r-- 1 root root 0 2026 f\nroot\n"
     )
-
-
-def test_zip_and_unzip_can_be_quiet(make_machine: MakeMachine) -> None:
-    shell = make_machine()
-    made = shell.run("mkdir d; echo 1 > d/f; zip -rq a.zip d; rm -r d; unzip -qo a.zip; cat d/f")
-    assert (made.stdout, made.stderr) == ("1\n", "")
-    assert shell.out("zip b.zip d/f").startswith("  adding: d/f")

@@ -138,6 +138,22 @@ def test_a_command_nobody_has_gets_no_advice(machine_shell: MachineShell, name: 
     assert machine_shell.fails(name) == (f"bash: line 1: {name}: command not found\n", 127)
 
 
+def test_archivers_in_a_format_of_the_embedded_shell_are_not_there(
+    machine_shell: MachineShell,
+) -> None:
+    # What they write no other program reads, and they read nothing that others wrote.
+    found = "command -v zip; type -P unzip; which zip; ls /usr/bin | grep -w zip; compgen -c unzip"
+    assert machine_shell.fails(found) == ("", 1)
+    said = "bash: line 1: {}: command not found\n".format
+    assert machine_shell.fails("zip -q a.zip f") == (said("zip"), 127)
+    assert machine_shell.fails("sh -c 'unzip -l a.zip'") == (said("unzip"), 127)
+    assert machine_shell.fails("env zip a") == ("env: 'zip': No such file or directory\n", 127)
+    assert machine_shell.fails("xargs zip a <<< f") == (
+        "xargs: zip: No such file or directory\n",
+        127,
+    )
+
+
 def test_commands_are_found_where_debian_keeps_them(machine_shell: MachineShell) -> None:
     assert machine_shell.out("which ls date; command -v grep; type -P id; type cat") == (
         "/usr/bin/ls\n/usr/bin/date\n/usr/bin/grep\n/usr/bin/id\ncat is /usr/bin/cat\n"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim.engines.shell.line_differences import changes
+from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.real_tools import RealMachine, SimulatedMachine, assert_same_story
 from tests.properties import examples
@@ -221,14 +222,27 @@ ARCHIVES = (
     "gzip -t h.gz; echo $?",
     "zgrep hel h.gz",
     "gzip < p.txt > p.gz; zcat < p.gz",
+    "seq 9 > n; gzip -cn n > m.gz; gzip -cn n >> m.gz; zcat m.gz | wc -l; sh -c 'zcat < m.gz' | wc -l",
+    "cat m.gz m.gz | gunzip | wc -l; zgrep -c . m.gz; gzip -nc n | head -c 10 | od -An -tx1",
+    "zcat < n; echo $?; zcat nope; echo junk | gzip -t; rm m.gz",
     "gzip -z",
+)
+
+BYTES = (
+    "printf 'aGVsbG8' > cut; base64 -d cut; echo $?",
+    "echo a.eyJhIjoxfQ.c | cut -d. -f2 | base64 -d 2> /dev/null",
+    "base64 -d <<< 'aGk=aGk='; base64 -di <<< 'aG!k='; base64 -d <<< 'a!b'; base64 -d nope",
+    "seq 99 > s; base64 s | base64 -d | cmp - s && base64 -w 0 s | base64 --decode | wc -c",
+    "xxd -p s | head -2; xxd -p -c 10 s | tail -1; xxd -ps -c 0 -l 40 s; xxd -p s | xxd -r -p | cmp - s",
+    "printf 'h\\303\\251\n' > u; printf 'a\\r\nb\\r\n' > dos; head -c 700 /dev/zero > zero; tar cf t.tar s",
+    "file u dos zero t.tar s cut; file -b u s",
 )
 
 
 @pytest.mark.parametrize(
     "story",
-    [DIFF, EXPR, LESSER, XARGS],
-    ids=["diff", "expr", "lesser", "xargs"],
+    [BYTES, DIFF, EXPR, LESSER, XARGS],
+    ids=["bytes", "diff", "expr", "lesser", "xargs"],
 )
 def test_text_tools_are_the_real_ones(tmp_path: Path, story: tuple[str, ...]) -> None:
     assert_same_story(tmp_path, story)
@@ -263,6 +277,15 @@ def test_a_difference_is_as_short_as_that_of_gnu_diff(
     assert made == new
     gone = sum(change.old_end - change.old_start for change in found)
     assert gone == sum(word[0] == "-" for word in shown)
+
+
+def test_a_kind_of_file_in_other_words_is_refused() -> None:
+    simulated = SimulatedMachine()
+    try:
+        with pytest.raises(EngineFailure, match=r"faithfully: 'the option --mime-type of file'"):
+            simulated("file --mime-type -b /etc/passwd")
+    finally:
+        simulated.live.close()
 
 
 def test_archives_pass_through_pipes_byte_by_byte() -> None:

@@ -72,7 +72,6 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     ENDLESS: ("expr_seq_dd", "endless"),
     FORKS: ("expr_seq_dd", "forks"),
     HELPER: ("helper", "helper"),
-    **dict.fromkeys(("zip", "unzip"), ("gzip", "quiet")),
     RECURSIVE_GREP: ("recursive_grep", "grep"),
     PROGRAM_START: ("helper", "nothing"),
 }

@@ -1,12 +1,12 @@
-"""`gzip` and `gunzip` where nothing compressed passes through a pipe (see `archives`)."""
+"""`gzip` and `gunzip`. What passes through a pipe is base64 here (see `shims.bash`)."""
 
 from __future__ import annotations
 
 import gzip as zipped
 import io
 import zlib
+from base64 import b64decode, b64encode
 
-from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
@@ -25,6 +25,7 @@ class _Gzip:
     def __init__(self, running: Tool, given: CommandLine, *, unpack: bool) -> None:
         self.tool, self.given = running, given
         self.unpack = unpack or any(name in given for name in ("d", "t"))
+        self.output = b""
 
     def warn(self, text: str) -> None:
         # An error is never undone by a later warning.
@@ -36,8 +37,22 @@ class _Gzip:
         self.tool.code = 1
 
     def run(self) -> None:
-        for operand in self.given.operands:
-            self._operand(operand)
+        for operand in self.given.operands or ("-",):
+            if operand == "-":
+                self._stream()
+            else:
+                self._operand(operand)
+        self.tool.out.append(b64encode(self.output).decode())
+
+    def _stream(self) -> None:
+        data = b64decode(self.tool.call.stdin or "")
+        if self.unpack:
+            self.output += self._gunzip_bytes("stdin", data) or b""
+        else:
+            self.output += _compress(data, self._level(), 0, "")
+
+    def _level(self) -> int:
+        return int(self.given.last(*"123456789") or "6")
 
     def _operand(self, operand: str) -> None:
         files, path = self.tool.files, self.tool.path(operand)
@@ -63,22 +78,26 @@ class _Gzip:
             self._compress_file(operand, path)
 
     def _compress_file(self, operand: str, path: str) -> None:
-        if operand.endswith(_KNOWN) and "f" not in self.given:
+        if operand.endswith(_KNOWN) and not any(name in self.given for name in "cf"):
             suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
             self.tool.complain(f"{operand} already has {suffix} suffix -- unchanged", 0)
             return
-        level = int(self.given.last(*"123456789") or "6")
         seconds = self.tool.files.stat(path).mtime_us // 1_000_000
         name, mtime = ("", 0) if "n" in self.given else (operand.rpartition("/")[2], seconds)
-        out = _compress(self.tool.files.read(path), level, mtime, name)
+        out = _compress(self.tool.files.read(path), self._level(), mtime, name)
         self._replace(path, operand + ".gz", out)
 
     def _decompress(self, operand: str, path: str) -> None:
-        testing = "t" in self.given
-        if not operand.endswith(_KNOWN) and not testing:
+        if not operand.endswith(_KNOWN) and not any(name in self.given for name in "tcf"):
             self.warn(f"{operand}: unknown suffix -- ignored")
             return
-        data = self.tool.files.read(path)
+        out = self._gunzip_bytes(operand, self.tool.files.read(path))
+        if out is not None and "t" not in self.given:
+            self._replace(path, _output_name(operand), out)
+
+    def _gunzip_bytes(self, name: str, data: bytes) -> bytes | None:
+        if data[:2] != b"\x1f\x8b" and "c" in self.given and "f" in self.given:
+            return data
         try:
             if not data:
                 raise EOFError
@@ -91,16 +110,15 @@ class _Gzip:
         except zlib.error:
             problem = "invalid compressed data--format violated"
         else:
-            if not testing:
-                self._replace(path, _output_name(operand), out)
-            return
+            return b"" if "t" in self.given else out
         self.tool.err.append("\n")
-        self.fail(f"{operand}: {problem}")
+        self.fail(f"{name}: {problem}")
+        return None
 
     def _replace(self, path: str, target: str, data: bytes) -> None:
         files = self.tool.files
         if "c" in self.given:
-            self.tool.out.append(data.decode("utf-8", "surrogateescape"))
+            self.output += data
             return
         goal = self.tool.path(target)
         if files.exists(goal) and "f" not in self.given:
@@ -145,15 +163,3 @@ def gzip(running: Tool) -> None:
 @tool
 def gunzip(running: Tool) -> None:
     _run(running, unpack=True)
-
-
-def quiet(call: CommandCall) -> CommandResult:
-    """`zip` and `unzip` with `-q`, which the embedded ones have not got."""
-    words = [
-        word.replace("q", "") if word[:2] != "--" and word[:1] == "-" else word
-        for word in call.argv
-    ]
-    if words == [*call.argv]:
-        return call.native()
-    result = call.native([word for word in words if word != "-"])
-    return CommandResult("", result.stderr, result.exit_code)

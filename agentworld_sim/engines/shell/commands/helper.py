@@ -119,7 +119,7 @@ def _compgen(call: CommandCall) -> CommandResult:
     return CommandResult("".join(f"{line}\n" for line in shown), "", 0 if shown else 1)
 
 
-TEXT_TOOLS = ("checksum", "column", "od_float")
+TEXT_TOOLS = ("base64", "checksum", "column", "od_float")
 
 
 def _words(words: list[str]) -> CommandResult:

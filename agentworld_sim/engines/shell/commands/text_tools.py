@@ -6,8 +6,10 @@ import errno
 import os
 import re
 import struct
+from base64 import b64decode, b64encode
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell.bash_texts import unfaithful
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
@@ -47,20 +49,71 @@ def column(t: Tool) -> None:
         t.say("".join(map("".join, zip(line, tabs, strict=True))).rstrip("\t"))
 
 
+_FILE = frozenset({"-b", "--brief", "-h", "--no-dereference", "-L", "--dereference"})
+
+
 @tool
 def file(t: Tool) -> None:
     """The kinds of files, set in one column."""
-    done = t.call.native()
+    for word in t.call.argv:
+        if word.startswith("-") and word not in _FILE:
+            raise unfaithful(f"the option {word} of file", " ".join(["file", *t.call.argv]))
+    brief = not {"-b", "--brief"}.isdisjoint(t.call.argv)
+    done = t.call.native([word for word in t.call.argv if word not in ("-b", "--brief")])
     said = re.sub(r": cannot open '(.*)' \(", r": cannot open `\1' (", done.stdout)
     names = [word for word in t.call.argv if not word.startswith("-") and f"{word}: " in said]
     width = max(map(len, names), default=0) + 2
     for name in names:
-        said = re.sub(
-            rf"(?m)^{re.escape(name)}: +", lambda found: found[0].rstrip().ljust(width), said
-        )
-    if names and t.call.argv[0] in ("-b", "--brief"):
-        said = said.removeprefix(f"{names[0]}:").lstrip(" ")
+        found = re.search(rf"(?m)^{re.escape(name)}: +(.*)$", said)
+        if found is not None:
+            kind = found[1]
+            if kind == "ASCII text":
+                kind = _text_kind(t.files.read(t.path(name)))
+            line = kind if brief else f"{name}:".ljust(width) + kind
+            said = said[: found.start()] + line + said[found.end() :]
     t.add(CommandResult(said, done.stderr, done.exit_code))
+
+
+def _text_kind(data: bytes) -> str:
+    """What the embedded `file` takes for ASCII, looking at its first bytes."""
+    if data[257:262] == b"ustar":
+        return "POSIX tar archive" + " (GNU)" * (data[262:264] == b"  ")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return "data"
+    if re.search(r"[\0-\x06\x0e-\x1a\x1c-\x1f\x7f]", text):
+        return "data"
+    kind = "ASCII text" if text.isascii() else "Unicode text, UTF-8 text"
+    if "\n" not in text:
+        return f"{kind}, with no line terminators"
+    ends = text.count("\n"), text.count("\r\n")
+    if not ends[1]:
+        return kind
+    return f"{kind}, with CRLF" + (", LF" * (ends[0] > ends[1])) + " line terminators"
+
+
+_BASE64 = Options("di", {"decode": "d", "ignore-garbage": "i", "wrap": "w", "w": ":"})
+
+
+@tool
+def base64(t: Tool) -> None:
+    """As much of a text in base64 as can be decoded: the embedded one gives nothing of one that breaks off."""
+    given = _BASE64.parse(t.name, t.call.argv)
+    try:
+        named = [name for name in given.operands if name != "-"]
+        text = t.text(named[0]) if named else t.call.stdin or ""
+    except OSError as error:
+        t.complain(f"{given.operands[0]}: {strerror(error)}")
+        return
+    text = re.sub(r"[^A-Za-z0-9+/=]" if "i" in given else r"\n", "", text)
+    good = re.match(r"(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*", text)
+    end = good.end() if good else 0
+    rest = re.match(r"[A-Za-z0-9+/]{2,3}", text[end:])
+    whole = text[:end] + (rest[0].ljust(4, "=") if rest else "")
+    t.say(b64encode(b"".join(map(b64decode, re.findall("[^=]+=*", whole)))).decode())
+    if end < len(text):
+        t.complain("invalid input")
 
 
 def od_float(call: CommandCall) -> CommandResult:

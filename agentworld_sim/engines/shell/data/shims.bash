@@ -64,6 +64,39 @@ checksum() {  # The embedded ones stop at the first operand that is no file.
   builtin command @NAME@ "$@"
 }
 
+#: base64 \bbase64\s+-
+base64() {  # What is left of a text that breaks off is given too.
+  case " $* " in
+    *" -"[di]* | *" --d"*)
+      /proc/self/exe base64 "$@" | builtin command base64 -d
+      return ${PIPESTATUS[0]}
+      ;;
+    *) builtin command base64 "$@" ;;
+  esac
+}
+
+#: xxd \bxxd\s[^|;&\n]*-\w*p
+xxd() {  # Plain hexadecimal numbers stand in lines of thirty bytes.
+  local __wide=30 __words=()
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      -r*) __wide=0; __words+=("$1") ;;
+      -p | -ps | -plain | -postscript) __words+=(-p) ;;
+      -c | -cols) __wide=$2; shift ;;
+      -c[0-9]*) __wide=${1#-c} ;;
+      -[lsgo]) __words+=("$1" "$2"); shift ;;
+      *) __words+=("$1") ;;
+    esac
+    shift
+  done
+  if [ "${__words[*]#-p}" = "${__words[*]}" ] || [ "$__wide" = 0 ]; then
+    builtin command xxd "${__words[@]}"
+  else
+    builtin command xxd "${__words[@]}" | fold -w $((__wide * 2))
+    return ${PIPESTATUS[0]}
+  fi
+}
+
 #: column \bcolumn\s[^|;&\n]*-\w*[cx]
 column() {
   case " $* " in
@@ -192,22 +225,21 @@ tar() {  # Archives that go through a pipe are bytes: for a command written in P
 
 #: gunzip \bgunzip\b
 #: gzip \bgzip\b
-gzip() {  # Files only, and nothing to standard output.
+gzip() {
   local __a __n=0
   for __a in "$@"; do
     case "$__a" in
-      - | --stdout | --to-stdout | -c* | -[!-]*c*) __n=0; break ;;
+      -) __n=0; break ;;
       -*) ;;
       *) __n=1 ;;
     esac
   done
   if [ $__n = 1 ]; then
-    /proc/self/exe @NAME@ "$@"
-  elif [ "$*" = -t ]; then
-    builtin command gzip -dc > /dev/null
-  else
-    builtin command @NAME@ "$@"
+    /proc/self/exe @NAME@ "$@" | builtin command base64 -d
+    return ${PIPESTATUS[0]}
   fi
+  builtin command base64 -w 0 | /proc/self/exe @NAME@ "$@" | builtin command base64 -d
+  return ${PIPESTATUS[1]}
 }
 
 # A shell that nobody types into keeps no history.
